@@ -1,0 +1,1 @@
+"""The pre-registered material: documents, questions and their checksums. Reading, checking, hashing."""

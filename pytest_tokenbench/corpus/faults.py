@@ -1,0 +1,34 @@
+"""What can be wrong with a corpus or its questions, as sentences a person can act on."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Breach(StrEnum):
+    """What a fault endangers: the material itself, or only the proof that it is the registered one."""
+
+    CONTENT = "content"
+    PIN = "pin"
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One fault: the file as the user named it, the place in it (an id, key or line; may be empty), a sentence."""
+
+    file: str
+    where: str
+    sentence: str
+    breach: Breach = Breach.CONTENT
+
+    def __str__(self) -> str:
+        """One line: file, place, sentence."""
+        return ": ".join(part for part in (self.file, self.where, self.sentence) if part)
+
+
+class CorpusError(Exception):
+    """The material cannot be used. `faults` lists everything that was found, not only the first."""
+
+    def __init__(self, faults: Sequence[Fault]) -> None:
+        super().__init__("\n".join(map(str, faults)))
+        self.faults = tuple(faults)

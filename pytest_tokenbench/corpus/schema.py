@@ -1,0 +1,84 @@
+"""Checking JSON values against the package's schema files, with every fault in words."""
+
+import json
+import textwrap
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import ValidationError
+
+from pytest_tokenbench.corpus.faults import Fault
+
+_SHOWN_LENGTH = 60
+_TYPE_WORDS = {
+    "array": "a list",
+    "object": "an object",
+    "string": "a string",
+    "integer": "a whole number",
+    "boolean": "true or false",
+    "null": "null",
+}
+
+
+def schema_text(name: str) -> str:
+    """The text of a schema file of this package, such as `questions.schema.json`."""
+    return resources.files("pytest_tokenbench.corpus").joinpath(name).read_text(encoding="utf-8")
+
+
+@cache
+def _validator(name: str) -> Draft202012Validator:
+    return Draft202012Validator(json.loads(schema_text(name)))
+
+
+def check(value: Any, schema: str, shown: str, noun: str) -> list[Fault]:
+    """Every way in which `value` departs from the schema file, one sentence each, in the order of the file.
+
+    `noun` names what the lists hold ("question", "document") for places without an id.
+    """
+    errors = sorted(
+        _validator(schema).iter_errors(value), key=lambda error: list(map(str, error.absolute_path))
+    )
+    return [Fault(shown, _place(value, error, noun), _sentence(error)) for error in errors]
+
+
+def _place(value: Any, error: ValidationError, noun: str) -> str:
+    owner = ""
+    node = value
+    for step in error.absolute_path:
+        node = node[step]
+        if isinstance(step, int) and isinstance(node, dict):
+            name = node.get("id")
+            owner = f'{noun} "{name}"' if isinstance(name, str) and name else f"{noun} {step + 1}"
+    return owner
+
+
+def _sentence(error: ValidationError) -> str:
+    key = next((str(step) for step in reversed(error.absolute_path) if isinstance(step, str)), "")
+    subject = f'key "{key}"' if key and not isinstance(error.instance, dict) else "it"
+    instance: Any = error.instance
+    expected: Any = error.validator_value
+    schema: Any = error.schema
+    found = textwrap.shorten(json.dumps(instance, ensure_ascii=False), _SHOWN_LENGTH, placeholder="...")
+    match error.validator:
+        case "required":
+            return f'the key "{next(name for name in expected if name not in instance)}" is missing'
+        case "additionalProperties":
+            known = schema["properties"]
+            unknown = ", ".join(f'"{name}"' for name in instance if name not in known)
+            return f"unknown key {unknown}; known are {', '.join(known)}"
+        case "type":
+            wanted = expected if isinstance(expected, list) else [expected]
+            return f"{subject} must be {' or '.join(_TYPE_WORDS[name] for name in wanted)}, found {found}"
+        case "minItems" | "minLength":
+            return f"{subject} must not be empty"
+        case "maxItems":
+            return f"{subject} must be empty here, found {found}"
+        case "enum" | "const":
+            allowed = expected if error.validator == "enum" else [expected]
+            return f"{subject} must be {' or '.join(map(json.dumps, allowed))}, found {found}"
+        case "pattern":
+            return f"{subject} has a form that is not allowed ({expected}), found {found}"
+        case _:
+            return f"{subject}: {error.message}"
