@@ -7,15 +7,10 @@ import pytest
 from pytest_tokenbench.cli import main
 
 HARBOUR = (
-    """Brack is a harbour of the Lene estuary, known for its two lights.
-
-== Lights ==
-
-The upper light was built by Jonas Mereth in 1804 and stands 31 metres above the quay. It was lit with
-""".replace("\n", " ")
-    .replace("  == Lights ==  ", "\n\n== Lights ==\n\n")
-    .strip()
-    + " oil until 1871.\n"
+    "Brack is a harbour of the Lene estuary, known for its two lights.\n\n"
+    "== Lights ==\n\n"
+    "The upper light was built by Jonas Mereth in 1804 and stands 31 metres above the quay. "
+    "It was lit with oil until 1871.\n"
 )
 MILL = "The mill at Orrin ground 1,470 tonnes of barley in 1922, all except the seed corn.\n"
 

@@ -238,7 +238,7 @@ def test_changed_document_is_named_by_manifest_and_sums(workspace, capsys):
         line.startswith('corpus/manifest.json: document "orrin": its file articles/orrin.txt has changed')
         for line in found
     )
-    assert any("words is 15, its file has 5; run `tokenbench corpus pin`" in line for line in found)
+    assert any("words is 16, its file has 5; run `tokenbench corpus pin`" in line for line in found)
     assert any(line.startswith("corpus/SHA256SUMS: corpus/articles/orrin.txt has changed") for line in found)
 
 
