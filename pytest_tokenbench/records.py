@@ -1,6 +1,12 @@
 """The nouns of a study as frozen dataclasses, and their JSON. Imports nothing of ours."""
 
 from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, TypeVar
+
+import msgspec
+
+Record = TypeVar("Record")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,3 +66,202 @@ class Question:
     def golds(self) -> tuple[str, ...]:
         """Every string that counts as the right answer."""
         return self.answers + self.aliases
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """What answered: everything about a model and its server that could change a number.
+
+    None means that the server did not tell. `window` is the context length in tokens that was really given,
+    `trained_window` the one the model was trained for; `extension` says how the former came to exceed the latter.
+    """
+
+    backend: str
+    name: str
+    digest: str
+    window: int
+    trained_window: int | None = None
+    server_version: str | None = None
+    quantization: str | None = None
+    parameter_size: str | None = None
+    family: str | None = None
+    extension: str | None = None
+    host: str | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """One reply of a model. Counts are tokens, durations seconds; None means that it was not told, never 0.
+
+    `prefill_s` covers only input tokens that were not served from the prefix cache (`cached_tokens`).
+    `stop` is "stop" for a reply that ended by itself, "length" for one cut at its limit.
+    """
+
+    text: str
+    input_tokens: int | None
+    cached_tokens: int | None
+    output_tokens: int | None
+    prefill_s: float | None
+    decode_s: float | None
+    load_s: float | None
+    total_s: float | None
+    wall_s: float
+    stop: str | None
+    thinking: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The text that a condition hands over for one question, with the ids of its units in the order given."""
+
+    text: str
+    units: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """What a recipe built once for a document with a model, and what that cost.
+
+    `units` are its texts in document order (one for a summary, one a crouton). `flags` names what is out of the
+    ordinary: "recovered" (prose was split into sentences), "over_budget", "cut" (some output ended at its limit).
+    `numbers` counts the numbers in the units and `unfaithful_numbers` those that do not stand in the source section.
+    `failure` is the reason why there are no units, None where it succeeded.
+    """
+
+    key: str
+    recipe: str
+    document: str
+    document_sha256: str
+    prompt_sha256: str
+    model_digest: str
+    options: dict[str, Any]
+    units: tuple[str, ...]
+    flags: tuple[str, ...]
+    calls: int
+    input_tokens: int | None
+    output_tokens: int | None
+    seconds: float
+    numbers: int = 0
+    unfaithful_numbers: int = 0
+    cut_sections: tuple[int, ...] = ()
+    failure: str | None = None
+
+
+class Status(StrEnum):
+    """How a trial ended. Only an `ok` trial has scores."""
+
+    OK = "ok"
+    OVER_WINDOW = "over_window"
+    CONSTRUCTION_FAILED = "construction_failed"
+    ERROR = "error"
+
+
+class Outcome(StrEnum):
+    """What an `ok` trial's answer was: correct or wrong to an answerable question, else abstained or made up."""
+
+    CORRECT = "correct"
+    WRONG = "wrong"
+    ABSTAINED = "abstained"
+    MADE_UP = "made_up"
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """The scores of one answer; None where the measure does not apply to the question.
+
+    `correct`, `f1`, `squad_f1` and `exact_match` are for answerable questions; `made_up` for unanswerable ones;
+    `abstained` says for either whether the answer contains "not stated".
+    """
+
+    abstained: bool
+    correct: bool | None = None
+    made_up: bool | None = None
+    f1: float | None = None
+    squad_f1: float | None = None
+    exact_match: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What one trial measured; one JSON line of the ledger. Counts are tokens, durations seconds, None unknown."""
+
+    study: str
+    question: str
+    document: str
+    condition: str
+    reader: str
+    repeat: int
+    status: Status
+    started: str
+    host: str
+    worker: str
+    outcome: Outcome | None = None
+    answer: str | None = None
+    input_tokens: int | None = None
+    cached_tokens: int | None = None
+    output_tokens: int | None = None
+    prefill_s: float | None = None
+    decode_s: float | None = None
+    load_s: float | None = None
+    total_s: float | None = None
+    wall_s: float | None = None
+    stop: str | None = None
+    scores: Scores | None = None
+    context_words: int | None = None
+    context_sha256: str | None = None
+    units: tuple[str, ...] = ()
+    prompt_sha256: str | None = None
+    preparation: str | None = None
+    error_kind: str | None = None
+    error_message: str | None = None
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        """What makes the trial unique within its run: condition, question, repeat."""
+        return self.condition, self.question, self.repeat
+
+
+class Ruling(StrEnum):
+    """What became of a hypothesis."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    UNAVAILABLE = "unavailable"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One number that a hypothesis asked for: what it is, its estimate with interval, and n questions or pairs."""
+
+    measure: str
+    estimate: float
+    low: float | None
+    high: float | None
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One hypothesis, its ruling, the reason in words where it did not pass, and the numbers behind it."""
+
+    hypothesis: str
+    statement: str
+    ruling: Ruling
+    reason: str = ""
+    evidence: tuple[Evidence, ...] = ()
+
+
+def encode(record: Any) -> bytes:
+    """A record of this module as one line of JSON, without line end."""
+    return msgspec.json.encode(record)
+
+
+def decode(line: bytes | str, kind: type[Record]) -> Record:
+    """The record of the given kind that a line of JSON holds.
+
+    Raises:
+        ValueError: The line is no JSON or does not fit the record; the message names the field.
+    """
+    return msgspec.json.decode(line, type=kind)

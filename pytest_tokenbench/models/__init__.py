@@ -1,0 +1,1 @@
+"""Readers and encoders: one file a backend, behind one small protocol."""
