@@ -1,7 +1,7 @@
 """A document's text as blocks, headings and paragraphs, and the cut rule. Pure functions over strings."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 _HEADING = re.compile(r"==+ [^\n]*[^\s=] ==+")
 
@@ -47,3 +47,98 @@ def _kept(text: str, max_words: int) -> Iterator[str]:
         words += word_count(block)
         if words >= max_words and not is_heading(block):
             return
+
+
+_BREAK = re.compile(r"[.!?\u2026][\"')\]\u2019\u201d]*\s+")
+_LAST_WORD = re.compile(r"(\w+(?:\.\w+)*)\.$")
+_ABBREVIATIONS = frozenset({
+    "approx", "c", "ca", "capt", "cf", "col", "dr", "e.g", "fig", "gen", "hon", "i.e", "jr", "lt", "mr", "mrs", "ms",
+    "no", "nos", "op", "prof", "rev", "sgt", "sr", "st", "v", "vol", "vs",
+})  # fmt: skip
+
+
+def sentences(paragraph: str) -> list[str]:
+    """The sentences of a paragraph, cut where . ! ? or an ellipsis is followed by a capital, a digit or a quote.
+
+    Common abbreviations and single initials do not end a sentence.
+    """
+    found = []
+    start = 0
+    for match in _BREAK.finditer(paragraph):
+        if _ends_sentence(paragraph[start : match.start() + 1], paragraph[match.end() :]):
+            found.append(paragraph[start : match.end()].strip())
+            start = match.end()
+    found.append(paragraph[start:].strip())
+    return [sentence for sentence in found if sentence]
+
+
+def _ends_sentence(before: str, after: str) -> bool:
+    following = after.lstrip("\"'([\u2018\u201c")[:1]
+    if not (following.isupper() or following.isdigit()):
+        return False
+    last = _LAST_WORD.search(before)
+    if last is None:
+        return True
+    word = last[1]
+    is_initial = len(word) == 1 and word.isupper() and word != "I"
+    return not is_initial and word.lower() not in _ABBREVIATIONS
+
+
+def chunks(text: str, words: int) -> list[str]:
+    """The text in chunks of about `words` words: whole sentences, no overlap, in order, headings left out.
+
+    Each section is cut into as many chunks as bring them nearest to `words`, of about equal length. A chunk crosses a
+    heading only where a section is tiny (under a quarter of `words`): that one joins the next, the last the one before.
+    """
+    made: list[str] = []
+    for section in _sections_without_tiny(text, words / 4):
+        pieces = [sentence for paragraph in section for sentence in sentences(paragraph)]
+        made.extend(" ".join(group) for group in _spread(pieces, words))
+    return made
+
+
+def sections(text: str, words: int) -> list[str]:
+    """The text in parts of about `words` words and about equal length, cut at paragraph boundaries.
+
+    Headings stay, each with the paragraph that follows it.
+    """
+    pieces: list[str] = []
+    heading = ""
+    for block in blocks(text):
+        if is_heading(block):
+            heading += block + "\n\n"
+        else:
+            pieces.append(heading + block)
+            heading = ""
+    return ["\n\n".join(group) for group in _spread(pieces, words)]
+
+
+def _sections_without_tiny(text: str, tiny: float) -> list[list[str]]:
+    found: list[list[str]] = [[]]
+    for block in blocks(text):
+        if is_heading(block):
+            if _words(found[-1]) >= tiny:
+                found.append([])
+        else:
+            found[-1].append(block)
+    if len(found) > 1 and _words(found[-1]) < tiny:
+        found[-2].extend(found.pop())
+    return found
+
+
+def _words(pieces: Iterable[str]) -> int:
+    return sum(map(word_count, pieces))
+
+
+def _spread(pieces: list[str], words: int) -> list[list[str]]:
+    """Contiguous groups of about equal length, as many as bring it nearest to `words`."""
+    total = _words(pieces)
+    count = max(1, round(total / words))
+    groups: list[list[str]] = [[] for _ in range(count)]
+    seen = 0
+    for piece in pieces:
+        size = word_count(piece)
+        middle = seen + size / 2
+        groups[min(count - 1, int(middle * count / total))].append(piece)
+        seen += size
+    return [group for group in groups if group]

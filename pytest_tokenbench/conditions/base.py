@@ -1,0 +1,20 @@
+"""The protocol that every condition follows."""
+
+from typing import Protocol
+
+from pytest_tokenbench.preparation import Recipe
+from pytest_tokenbench.records import Context, Document, Preparation, Question
+
+
+class Condition(Protocol):
+    """One way of giving a document to a model. `id` stands in test ids, tables and hypotheses."""
+
+    id: str
+
+    def recipe(self) -> Recipe | None:
+        """What must be built once per document with the model, None if the document alone is enough."""
+        ...
+
+    def context(self, question: Question, document: Document, preparation: Preparation | None) -> Context:
+        """The text to hand over for one question. Deterministic: the same arguments give the same context."""
+        ...

@@ -1,0 +1,36 @@
+"""Conditions B2, B4: the best chunks of the document by BM25."""
+
+from functools import lru_cache
+
+from pytest_tokenbench.corpus import passages
+from pytest_tokenbench.preparation import Recipe
+from pytest_tokenbench.records import Context, Document, Preparation, Question
+from pytest_tokenbench.retrieval import Index
+
+
+class Chunks:
+    """The `top` chunks of about `words` words (see `passages.chunks`) for the question, in rank order."""
+
+    def __init__(self, id: str, *, top: int, words: int = 200) -> None:  # noqa: A002
+        self.id = id
+        self.top = top
+        self.words = words
+
+    def recipe(self) -> Recipe | None:
+        """Nothing needs to be built with a model."""
+        return None
+
+    def context(self, question: Question, document: Document, preparation: Preparation | None) -> Context:  # noqa: ARG002
+        """The chunks, separated by blank lines; a unit is named by the chunk's 0-based place in the document."""
+        found, index = _indexed(document.text, self.words)
+        best = index.top(question.question, self.top)
+        return Context(
+            text="\n\n".join(found[i] for i in best),
+            units=tuple(f"chunk-{i}" for i in best),
+        )
+
+
+@lru_cache(maxsize=64)
+def _indexed(text: str, words: int) -> tuple[list[str], Index]:
+    found = passages.chunks(text, words)
+    return found, Index(found)
