@@ -1,1 +1,116 @@
-"""pytest options and hooks."""
+"""pytest options and hooks only. Nothing heavy is imported before a study is collected."""
+
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_tokenbench import options
+from pytest_tokenbench.marker import files_that_may_declare, study_of
+
+if TYPE_CHECKING:
+    from pytest_tokenbench.bridge import Bridge, Trial
+
+_SESSION = pytest.StashKey[pytest.Session]()
+_HOOKS = "tokenbench-session"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds the options."""
+    options.add(parser)
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Remembers the session, which xdist's hooks do not hand over."""
+    session.config.stash[_SESSION] = session
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Makes an item of each trial of a study's test function."""
+    study = study_of(metafunc.function)
+    if study is not None:
+        keys = _bridge(metafunc.config).trials(study, metafunc.definition.path)
+        metafunc.parametrize("trial", keys, ids=map(str, keys), indirect=True)
+
+
+@pytest.fixture
+def trial(request: pytest.FixtureRequest) -> "Trial":
+    """One question under one condition of a study; `trial.ask()` runs it."""
+    if study_of(request.function) is None:
+        raise pytest.UsageError("the fixture 'trial' is for functions decorated with @study.trials")
+    return _bridge(request.config).trial(request)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_node_collection_finished(node: Any, ids: list[str]) -> None:
+    """Begins the runs before xdist hands out the first trial, as soon as one worker has collected."""
+    config: pytest.Config = node.config
+    hooks = config.pluginmanager.get_plugin(_HOOKS)
+    if config.option.collectonly or (hooks is not None and hooks.bridge.has_started):
+        return
+    files = files_that_may_declare(config.rootpath, ids)
+    if files:
+        _bridge(config).start_ids(config.stash[_SESSION], files, ids)
+
+
+def _bridge(config: pytest.Config) -> "Bridge":
+    hooks = config.pluginmanager.get_plugin(_HOOKS)
+    if hooks is None:
+        from pytest_tokenbench.bridge import Bridge  # noqa: PLC0415  # heavy, and for sessions with a study only
+
+        hooks = SessionHooks(Bridge(config))
+        config.pluginmanager.register(hooks, _HOOKS)
+    bridge: Bridge = hooks.bridge
+    return bridge
+
+
+class SessionHooks:
+    """The hooks of a session that has a study; registered when the first is collected."""
+
+    def __init__(self, bridge: "Bridge") -> None:
+        self.bridge = bridge
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self) -> None:
+        """Tells the faults of the collected studies."""
+        self.bridge.check()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> None:
+        """Begins the runs before the first trial."""
+        if not (self.bridge.is_worker or session.config.option.collectonly or session.testsfailed):
+            self.bridge.start_items(session.items)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Gives a trial's observation to its report, the only road to the controller."""
+        report = yield
+        if call.when == "call":
+            self.bridge.attach(item, report)
+        return report
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Puts a trial's observation on disk before anything else sees its report."""
+        if not self.bridge.is_worker:
+            self.bridge.receive(report)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_report_teststatus(self, report: pytest.TestReport) -> Any:
+        """Gives each outcome of a trial its own letter and word."""
+        return self.bridge.teststatus(report)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Judges the hypotheses, now that the last trial is in."""
+        self.bridge.finish(session)
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Writes the tables."""
+        self.bridge.summarise(terminalreporter)
+
+    def pytest_unconfigure(self) -> None:
+        """Gives back the model."""
+        self.bridge.close()

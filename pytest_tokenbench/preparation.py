@@ -4,8 +4,7 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -58,23 +57,26 @@ class ConstructionError(Exception):
 
 @dataclass(slots=True)
 class Encoder:
-    """A model that writes preparations, with a meter on what it costs. Counts not told make the sum unknown."""
+    """A model that writes preparations, with a meter on what it costs. Counts not told make the sum unknown.
+
+    `most_tokens` limits every reply beside the recipe's own limit.
+    """
 
     model: Model
+    most_tokens: int | None = None
     calls: int = 0
     input_tokens: int | None = 0
     output_tokens: int | None = 0
     seconds: float = 0.0
-    progress: Callable[[Generation], None] = field(default=lambda _: None)
 
     def generate(self, prompt: str, *, max_tokens: int) -> Generation:
         """As `Model.generate`, metered."""
-        reply = self.model.generate(prompt, max_tokens=max_tokens)
+        limit = max_tokens if self.most_tokens is None else min(max_tokens, self.most_tokens)
+        reply = self.model.generate(prompt, max_tokens=limit)
         self.calls += 1
         self.input_tokens = _sum(self.input_tokens, reply.input_tokens)
         self.output_tokens = _sum(self.output_tokens, reply.output_tokens)
         self.seconds += reply.wall_s
-        self.progress(reply)
         return reply
 
 
@@ -82,11 +84,12 @@ def _sum(total: int | None, more: int | None) -> int | None:
     return None if total is None or more is None else total + more
 
 
-def key(recipe: Recipe, document: Document, model: ModelInfo) -> str:
+def key(recipe: Recipe, document: Document, model: ModelInfo, most_tokens: int | None = None) -> str:
     """What a preparation depends on, hashed: recipe and options, document, prompts, model digest and options."""
     parts = [
         recipe.name,
         recipe.options(),
+        most_tokens,
         document.sha256,
         prompting.sha256(*recipe.prompts),
         model.digest,
@@ -96,9 +99,11 @@ def key(recipe: Recipe, document: Document, model: ModelInfo) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
-def build(recipe: Recipe, document: Document, model: Model, info: ModelInfo) -> Preparation:
+def build(
+    recipe: Recipe, document: Document, model: Model, info: ModelInfo, most_tokens: int | None = None
+) -> Preparation:
     """The preparation of one document. One that fails is returned too, with the reason and what it cost."""
-    encoder = Encoder(model)
+    encoder = Encoder(model, most_tokens)
     failure = None
     written = Written(units=())
     try:
@@ -106,13 +111,13 @@ def build(recipe: Recipe, document: Document, model: Model, info: ModelInfo) -> 
     except (ModelError, ConstructionError) as error:
         failure = str(error)
     return Preparation(
-        key=key(recipe, document, info),
+        key=key(recipe, document, info, most_tokens),
         recipe=recipe.name,
         document=document.id,
         document_sha256=document.sha256,
         prompt_sha256=prompting.sha256(*recipe.prompts),
         model_digest=info.digest,
-        options=recipe.options(),
+        options=recipe.options() | {"most_tokens": most_tokens},
         units=written.units,
         flags=written.flags,
         calls=encoder.calls,
@@ -127,7 +132,7 @@ def build(recipe: Recipe, document: Document, model: Model, info: ModelInfo) -> 
 
 
 class Store:
-    """Preparations on disk, one JSON file each, named by their key. Failed ones are not kept."""
+    """Preparations on disk, one JSON file each, named by their key; failed ones too, with their reason."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -16,9 +16,9 @@ _PLAIN = _DASHES | _SINGLE_QUOTES | _DOUBLE_QUOTES
 
 _TOKEN = re.compile(
     r"""
-    (?P<number>(?:(?<![\w)\]%-])-(?=\d))?       # a minus sign, but not the dash of a range
+    (?P<number>(?:(?<![\w)\]%\u2030\u00b0-])(?<!\d['"$\u00a3\u00a5\u20ac\u20a4])-(?=\d))?  # no dash of a range
         (?:\d{1,3}(?:[,\u00a0\u2009\u202f]\d{3})+(?!\d)|\d+)
-        (?:\.\d+)*
+        (?:\.\d+)*[\u00bc-\u00be\u2150-\u215e]?  # decimals, or a fraction sign
         (?:(?:st|nd|rd|th|s)(?![^\W_]))?)        # 20th and 1960s are not 20 and 1960
     | (?P<initials>(?<!\w)(?:[^\W\d_]\.){2,})   # U.S. is one token, equal to US
     | (?P<word>[^\W\d_][^\W_]*(?:'(?!s(?![^\W_]))[^\W_]+)*)  # a possessive s is a token of its own
@@ -26,6 +26,7 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
+_BARE_POINT = re.compile(r"""(?<![\w.)\]%'"])\.(?=\d)""")
 _GROUPING = re.compile(r"[,\u00a0\u2009\u202f]")
 
 
@@ -34,11 +35,11 @@ def tokens(text: str) -> tuple[str, ...]:
     """Comparable tokens of `text`: case folded, NFC, dashes and quotes made plain, spacing and punctuation gone.
 
     A number is one token, whatever separates its thousands ("1,470" equals "1470"), with its sign and
-    decimals, so that 4 is found neither in 14 nor in 4.5.
+    decimals, so that 4 is found neither in 14 nor in 4.5 or .4.
     """
-    folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).translate(_PLAIN).casefold())
+    folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold().translate(_PLAIN))
     found = []
-    for match in _TOKEN.finditer(folded):
+    for match in _TOKEN.finditer(_BARE_POINT.sub("0.", folded)):  # .5 is 0.5
         if match["number"]:
             found.append(_GROUPING.sub("", match["number"]))
         elif match["initials"]:

@@ -87,3 +87,9 @@ class MalformedReplyError(ModelError):
     """The reply is not what the backend's interface promises."""
 
     kind = "malformed"
+
+
+class UnpreparedError(ModelError):
+    """A trial needs a preparation that was not built before the trials began."""
+
+    kind = "unprepared"

@@ -1,0 +1,203 @@
+"""Between pytest's session and ours: which studies were collected, and the roads for observations and verdicts."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from pytest_tokenbench import options
+from pytest_tokenbench.controller import Controller, Outcome, StartError
+from pytest_tokenbench.loading import Loaded, StudyError
+from pytest_tokenbench.marker import study_of
+from pytest_tokenbench.records import Observation, Status, decode, encode
+from pytest_tokenbench.reporting import items as shown
+from pytest_tokenbench.reporting import terminal
+from pytest_tokenbench.reporting.items import Teststatus
+from pytest_tokenbench.scheduling import TrialKey
+from pytest_tokenbench.study import Study
+from pytest_tokenbench.worker import Worker
+
+PROPERTY = "tokenbench.observation"
+
+
+class Trial:
+    """What the fixture `trial` is: one question under one condition, to be asked once."""
+
+    def __init__(self, worker: Worker, loaded: Loaded, key: TrialKey) -> None:
+        self._worker = worker
+        self._loaded = loaded
+        self.key = key
+        self.question = loaded.questions[key.question]
+        self.document = loaded.documents[self.question.document]
+        self.observation: Observation | None = None
+
+    def ask(self) -> Observation:
+        """Asks the model and returns what was measured.
+
+        A trial whose prompt does not fit the window, or whose preparation failed, skips the test; trouble with the
+        model fails it. Each is recorded.
+        """
+        if self.observation is None:
+            self.observation = self._worker.ask(self._loaded, self.key)
+        seen = self.observation
+        if seen.status is Status.ERROR:
+            pytest.fail(f"{seen.error_kind}: {seen.error_message}", pytrace=False)
+        if seen.status is not Status.OK:
+            pytest.skip(f"{seen.status.replace('_', ' ')}: {seen.error_message}")
+        return seen
+
+
+class Bridge:
+    """Everything the plugin keeps for one pytest session that has a study."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self.settings = options.read(config)
+        self.is_worker = hasattr(config, "workerinput")
+        name = cast("Any", config).workerinput["workerid"] if self.is_worker else "main"
+        self.worker = Worker(self.settings, config.rootpath, name, self._say)
+        self._controller: Controller | None = None
+        self._faults: dict[str, None] = {}
+        self._results: dict[str, str] = {}
+        self.outcomes: list[Outcome] = []
+
+    def _say(self, text: str) -> None:
+        reporter = self._config.pluginmanager.get_plugin("terminalreporter")
+        if reporter is not None and not self.is_worker:
+            reporter.ensure_newline()
+            reporter.write_line(f"tokenbench: {text}")
+
+    def trials(self, study: Study, file: Path) -> Sequence[TrialKey]:
+        """The trials of a study in order; none where it is faulty, which `check` then tells."""
+        try:
+            return self.worker.load(study, file).trials
+        except StudyError as error:
+            self._faults |= dict.fromkeys(error.sentences)
+            return ()
+
+    def check(self) -> None:
+        """Raises pytest.UsageError with every fault of the collected studies. Workers leave that to the controller."""
+        if self._faults and not self.is_worker:
+            raise pytest.UsageError("\n".join(self._faults))
+
+    def trial(self, request: pytest.FixtureRequest) -> Trial:
+        """The fixture's value."""
+        study = cast("Study", study_of(request.function))
+        return Trial(self.worker, self.worker.load(study, request.path), request.param)
+
+    def start_items(self, items: Iterable[pytest.Item]) -> None:
+        """Begins the runs of the collected items, in this process."""
+        selected: dict[int, tuple[Loaded, set[TrialKey]]] = {}
+        for item in items:
+            study = study_of(getattr(item, "function", None))
+            if study is not None and isinstance(item, pytest.Function):
+                entry = selected.setdefault(id(study), (self.worker.load(study, item.path), set()))
+                entry[1].add(cast("TrialKey", item.callspec.params["trial"]))
+        self._start(selected.values())
+
+    def start_ids(self, session: pytest.Session, files: Iterable[Path], ids: Iterable[str]) -> None:
+        """Begins the runs of what xdist's workers collected; `files` are imported here as pytest does it."""
+        functions = {
+            (file, name): study
+            for file in files
+            for name, function in vars(pytest.Module.from_parent(session, path=file).obj).items()
+            if (study := study_of(function)) is not None
+        }
+        selected: dict[int, tuple[Loaded, set[TrialKey]]] = {}
+        names: dict[int, dict[str, TrialKey]] = {}
+        for node in ids:
+            path, _, rest = node.partition("::")
+            file, (name, _, parameter) = self._config.rootpath / path, rest.partition("[")
+            study = functions.get((file, name))
+            if study is None:
+                continue
+            if id(study) not in selected:
+                names[id(study)] = {str(key): key for key in self.trials(study, file)}
+                self.check()
+                selected[id(study)] = (self.worker.load(study, file), set())
+            key = names[id(study)].get(parameter.removesuffix("]"))
+            if key is not None:
+                selected[id(study)][1].add(key)
+        self._start(selected.values())
+        # The trials run elsewhere: this process needs its model no more.
+        self.worker.close()
+
+    def _start(self, selections: Iterable[tuple[Loaded, set[TrialKey]]]) -> None:
+        controller = Controller(self.settings, self._config.rootpath, self.worker, self._say)
+        try:
+            controller.start((loaded, frozenset(keys)) for loaded, keys in selections if keys)
+        except StartError as error:
+            raise pytest.UsageError(str(error)) from error
+        self._controller = controller
+
+    @property
+    def has_started(self) -> bool:
+        """Whether runs are open in this process."""
+        return self._controller is not None
+
+    def attach(self, item: pytest.Item, report: pytest.TestReport) -> None:
+        """Gives the observation of an item to its call report, and its JUnit properties to the item."""
+        found = getattr(item, "funcargs", {}).get("trial")
+        if isinstance(found, Trial) and found.observation is not None:
+            report.user_properties.append((PROPERTY, encode(found.observation).decode()))
+            item.user_properties.extend(shown.properties(found.observation))
+
+    def receive(self, report: pytest.TestReport) -> None:
+        """Takes the observation out of a report and puts it on disk."""
+        for place, (name, value) in enumerate(report.user_properties):
+            if name == PROPERTY:
+                del report.user_properties[place]
+                observation = decode(str(value), Observation)
+                self._results[report.nodeid] = shown.result_of(observation)
+                if self._controller is not None:
+                    self._controller.receive(observation)
+                return
+
+    def teststatus(self, report: pytest.TestReport) -> Teststatus | None:
+        """Letter and word of a trial's report, None for any other."""
+        result = self._results.get(report.nodeid) if report.when == "call" else None
+        return None if result is None else shown.teststatus(result, report.outcome)
+
+    def finish(self, session: pytest.Session) -> None:
+        """Judges the hypotheses and reports them as tests; sets the session's exit status."""
+        if self._controller is None:
+            return
+        controller, self._controller = self._controller, None
+        is_interrupted = session.exitstatus in {pytest.ExitCode.INTERRUPTED, pytest.ExitCode.INTERNAL_ERROR}
+        self.outcomes = controller.finish(interrupted=is_interrupted)
+        for outcome in self.outcomes:
+            shown.add_suite_properties(self._config, outcome.run.record)
+            for judgement in outcome.judgements:
+                self._report(session, outcome, judgement)
+
+    def _report(self, session: pytest.Session, outcome: Outcome, judgement: Any) -> None:
+        for report in shown.hypothesis_reports(outcome.run, judgement, strict=self.settings.strict):
+            if report.when == "setup":
+                self._config.hook.pytest_runtest_logstart(nodeid=report.nodeid, location=report.location)
+            self._config.hook.pytest_runtest_logreport(report=report)
+            if report.failed and session.exitstatus == pytest.ExitCode.OK:
+                session.exitstatus = pytest.ExitCode.TESTS_FAILED
+            if report.when == "teardown":
+                self._config.hook.pytest_runtest_logfinish(nodeid=report.nodeid, location=report.location)
+
+    def summarise(self, reporter: pytest.TerminalReporter) -> None:
+        """Writes the tables of the session's runs."""
+        width = reporter._tw.fullwidth  # noqa: SLF001  # pytest has no public name for the terminal's width
+        for outcome in self.outcomes:
+            title = "tokenbench QUICK" if self.settings.quick else "tokenbench"
+            reporter.section(title)
+            for line, markup in terminal.summary(outcome.document, width):
+                reporter.write_line(line, **markup)
+            folder = outcome.run.folder
+            where = (
+                folder.relative_to(self._config.rootpath)
+                if folder.is_relative_to(self._config.rootpath)
+                else folder
+            )
+            reporter.write_line(f"run folder: {where}")
+            reporter.write_line(shown.LEGEND)
+
+    def close(self) -> None:
+        """Gives back what this process holds."""
+        self.worker.close()

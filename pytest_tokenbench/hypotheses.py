@@ -1,0 +1,64 @@
+"""Running hypotheses over results: one verdict each, with the numbers behind it."""
+
+import itertools
+from dataclasses import dataclass
+
+from pytest_tokenbench.records import Ruling, Verdict
+from pytest_tokenbench.results import Results, Unavailable
+from pytest_tokenbench.study import Hypothesis
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A verdict, and the exception behind it where the hypothesis failed or broke."""
+
+    verdict: Verdict
+    exception: BaseException | None = None
+
+
+def judge(hypothesis: Hypothesis, results: Results) -> Judgement:
+    """Runs one hypothesis.
+
+    Where trials are missing that it rests on, it runs once more for every way to count them, condition by condition
+    all right or all wrong; if the rulings differ, the verdict is unavailable (protocol, Analysis).
+    """
+    view = results.counting({})
+    judgement = _run(hypothesis, view)
+    if judgement.verdict.ruling not in {Ruling.PASSED, Ruling.FAILED} or not view.in_doubt:
+        return judgement
+    doubtful = sorted(view.in_doubt)
+    for as_right in itertools.product((True, False), repeat=len(doubtful)):
+        counted = dict(zip(doubtful, as_right, strict=True))
+        other = _run(hypothesis, results.counting(counted)).verdict
+        if other.ruling is not judgement.verdict.ruling:
+            return Judgement(_undecided(judgement.verdict, other, counted, results))
+    return judgement
+
+
+def _run(hypothesis: Hypothesis, results: Results) -> Judgement:
+    exception: BaseException | None = None
+    reason = ""
+    try:
+        hypothesis.function(results)
+        ruling = Ruling.PASSED
+    except Unavailable as error:
+        ruling, reason = Ruling.UNAVAILABLE, str(error)
+    except AssertionError as error:
+        ruling, reason, exception = Ruling.FAILED, _first_line(error), error
+    except Exception as error:  # noqa: BLE001  # whatever the author's code raises is told as an error
+        ruling, reason, exception = Ruling.ERROR, f"{type(error).__name__}: {_first_line(error)}", error
+    verdict = Verdict(hypothesis.name, hypothesis.statement, ruling, reason, tuple(results.evidence))
+    return Judgement(verdict, exception)
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).split("\n", maxsplit=1)[0]
+
+
+def _undecided(verdict: Verdict, other: Verdict, counted: dict[str, bool], results: Results) -> Verdict:
+    ways = ", ".join(
+        f"{len(results.missing(condition))} missing of {condition} as {'right' if as_right else 'wrong'}"
+        for condition, as_right in counted.items()
+    )
+    reason = f"{verdict.ruling} without the missing trials, but {other.ruling} counting {ways}"
+    return Verdict(verdict.hypothesis, verdict.statement, Ruling.UNAVAILABLE, reason, verdict.evidence)

@@ -1,0 +1,75 @@
+"""Whether the material and the study are the registered ones: sums and git, in words."""
+
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pytest_tokenbench.corpus.faults import Breach, Fault
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """One path's state in git: the last commit that touched it and its time (ISO 8601), None if it has none."""
+
+    path: str
+    commit: str | None
+    committed: str | None
+    clean: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """The paths' states, the head of the repository, and what forbids to call the run pre-registered."""
+
+    paths: tuple[Registered, ...]
+    head: str | None
+    departures: tuple[str, ...]
+
+    @property
+    def sentence(self) -> str:
+        """One line for reports."""
+        if self.departures:
+            return "not pre-registered: " + "; ".join(self.departures)
+        latest = max((path.committed or "" for path in self.paths), default="")
+        return f"pre-registered: last change committed {latest}"
+
+
+def check(paths: Sequence[Path], root: Path, faults: Sequence[Fault]) -> Registration:
+    """The state of these files and folders below `root`; `faults` are those of the pinned material."""
+    head = _git(root, "rev-parse", "HEAD")
+    states = tuple(_state(path, root, tracked=head is not None) for path in paths)
+    departures = [str(fault) for fault in faults if fault.breach is Breach.PIN]
+    if head is None:
+        departures.append("no git repository records when the files were fixed")
+    for state in states if head else ():
+        if state.commit is None:
+            departures.append(f"{state.path} is not committed")
+        elif not state.clean:
+            departures.append(f"{state.path} differs from commit {state.commit[:12]}")
+    return Registration(states, head, tuple(departures))
+
+
+def _state(path: Path, root: Path, *, tracked: bool) -> Registered:
+    shown = path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
+    if not tracked:
+        return Registered(shown, None, None, clean=False)
+    last = _git(path.parent, "log", "-1", "--format=%H %cI", "--", str(path))
+    commit, _, time = (last or "").partition(" ")
+    changes = _git(path.parent, "status", "--porcelain", "--", str(path))
+    return Registered(shown, commit or None, time or None, clean=changes == "")
+
+
+def _git(folder: Path, *arguments: str) -> str | None:
+    """What git prints, None where there is no git or no repository."""
+    try:
+        done = subprocess.run(  # noqa: S603  # fixed program, arguments without a shell
+            ["git", "-C", str(folder), *arguments],  # noqa: S607  # the user's git, wherever it is
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=30,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None

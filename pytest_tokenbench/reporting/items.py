@@ -1,0 +1,139 @@
+"""What pytest shows of trials and hypotheses: letters, words, JUnit properties, test reports."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from _pytest.junitxml import xml_key
+
+from pytest_tokenbench.controller import ActiveRun
+from pytest_tokenbench.hypotheses import Judgement
+from pytest_tokenbench.records import Observation, Outcome, Ruling, Status
+from pytest_tokenbench.reporting import wording
+from pytest_tokenbench.run_folder import RunRecord
+
+Teststatus = tuple[str, str, tuple[str, dict[str, bool]]]
+
+_STATUS: dict[str, tuple[str, str, dict[str, bool]]] = {
+    Outcome.CORRECT: (".", "CORRECT", {"green": True}),
+    Outcome.WRONG: ("w", "WRONG ANSWER", {"yellow": True}),
+    Outcome.ABSTAINED: ("a", "ABSTAINED", {"green": True}),
+    Outcome.MADE_UP: ("m", "MADE UP", {"yellow": True}),
+    Status.OVER_WINDOW: ("o", "OVER WINDOW", {"purple": True}),
+    Status.CONSTRUCTION_FAILED: ("c", "CONSTRUCTION FAILED", {"purple": True}),
+    Status.ERROR: ("E", "ERROR", {"red": True}),
+}
+LEGEND = "letters: . correct, w wrong, a abstained, m made up, o over window, c construction failed, E error"
+
+
+def teststatus(result: str, outcome: str) -> Teststatus:
+    """Category, letter and `-v` word of a trial whose item ended as `outcome` ("passed", "skipped", "failed")."""
+    letter, word, markup = _STATUS[result]
+    return outcome, letter, (word, markup)
+
+
+def result_of(observation: Observation) -> str:
+    """The outcome of an `ok` trial, else its status."""
+    return str(observation.outcome or observation.status)
+
+
+def properties(observation: Observation) -> list[tuple[str, str]]:
+    """The JUnit properties of a trial. What is not known is left out, never 0."""
+    scores = observation.scores
+    values: dict[str, Any] = {
+        "condition": observation.condition,
+        "question": observation.question,
+        "document": observation.document,
+        "status": str(observation.status),
+        "input_tokens": observation.input_tokens,
+        "cached_tokens": observation.cached_tokens,
+        "output_tokens": observation.output_tokens,
+        "correct": scores.correct if scores else None,
+        "abstained": scores.abstained if scores else None,
+        "made_up": scores.made_up if scores else None,
+    }
+    return [(name, _plain(value)) for name, value in values.items() if value is not None]
+
+
+def _plain(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def suite_properties(record: RunRecord) -> list[tuple[str, str]]:
+    """The JUnit properties of the whole suite; what is not known is left out."""
+    values = {
+        "study": record.study,
+        "quick": _plain(record.quick),
+        "order": record.order,
+        "model": record.model.name,
+        "model_digest": record.model.digest,
+        "server_version": record.model.server_version,
+        "commit": record.commit,
+        "registration": record.registration,
+    }
+    return [(f"tokenbench.{name}", str(value)) for name, value in values.items() if value is not None]
+
+
+def add_suite_properties(config: pytest.Config, record: RunRecord) -> None:
+    """Puts the suite's properties into the JUnit file, if one is written.
+
+    pytest offers them to test functions only, as a fixture; a hypothesis has none, so the writer is asked itself.
+    """
+    writer = config.stash.get(xml_key, None)
+    if writer is not None:
+        for name, value in suite_properties(record):
+            writer.add_global_property(name, wording.plain(value))
+
+
+def hypothesis_reports(run: ActiveRun, judgement: Judgement, *, strict: bool) -> Iterator[pytest.TestReport]:
+    """The test reports of one hypothesis, as pytest makes them for a test of its own."""
+    verdict = judgement.verdict
+    hypothesis = next(one for one in run.loaded.study.hypotheses if one.name == verdict.hypothesis)
+    code = hypothesis.function.__code__
+    node = f"{run.record.study_file}::{verdict.hypothesis}"
+    location = (run.record.study_file, code.co_firstlineno - 1, verdict.hypothesis)
+    outcome, detail = _outcome(judgement, code.co_filename, code.co_firstlineno, strict=strict)
+    shown = [("ruling", str(verdict.ruling)), ("statement", verdict.statement)]
+    for entry in verdict.evidence:
+        shown += [(f"{entry.measure}: estimate", repr(entry.estimate)), (f"{entry.measure}: n", str(entry.n))]
+        if entry.low is not None and entry.high is not None:
+            shown.append((f"{entry.measure}: interval", f"[{entry.low!r}, {entry.high!r}]"))
+    for when in ("setup", "call", "teardown"):
+        is_call = when == "call"
+        yield pytest.TestReport(
+            nodeid=node,
+            location=location,
+            keywords={verdict.hypothesis: 1},
+            outcome=outcome if is_call else "passed",
+            longrepr=detail if is_call else None,
+            when=when,
+            sections=[("tokenbench", "\n".join(map(_shown, verdict.evidence)))] if is_call and detail else [],
+            user_properties=shown if when == "teardown" else [],
+        )
+
+
+def _shown(entry: Any) -> str:
+    return wording.evidence(
+        {
+            "measure": entry.measure,
+            "estimate": entry.estimate,
+            "low": entry.low,
+            "high": entry.high,
+            "n": entry.n,
+        }
+    )
+
+
+def _outcome(judgement: Judgement, file: str, line: int, *, strict: bool) -> tuple[Any, Any]:
+    verdict = judgement.verdict
+    if verdict.ruling is Ruling.PASSED:
+        return "passed", None
+    if verdict.ruling is Ruling.UNAVAILABLE:
+        reason = f"unavailable: {verdict.reason}"
+        return ("failed", reason) if strict else ("skipped", (file, line, f"Skipped: {reason}"))
+    if judgement.exception is None:
+        return "failed", verdict.reason
+    info = pytest.ExceptionInfo.from_exception(judgement.exception)
+    # The author's frames are of interest, not those that called them.
+    info.traceback = info.traceback.cut(path=file)
+    return "failed", info.getrepr(style="long")

@@ -1,0 +1,65 @@
+"""report.md: the terminal's summary as Markdown, with what was run."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from pytest_tokenbench.reporting import terminal, wording
+from pytest_tokenbench.run_folder import RunRecord
+
+Json = Mapping[str, Any]
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|])")
+
+
+def escape(text: str) -> str:
+    """Text from outside, shown as it is written."""
+    return _SPECIAL.sub(r"\\\1", wording.plain(text))
+
+
+def render(document: Json, record: RunRecord) -> str:
+    """The whole report."""
+    quick = " (QUICK)" if document["quick"] else ""
+    parts = [f"# {escape(record.study)}{quick}: {escape(record.model.name)}"]
+    parts.append(
+        f"{document['documents']} documents, {document['questions']} questions "
+        f"({document['answerable']} answerable), {document['order']} order."
+    )
+    parts.append(terminal.table(document, terminal.WIDE, style="github"))
+    parts.append(_hypotheses(document))
+    parts.append(
+        "## Missing or doubtful\n\n" + "\n".join(f"- {escape(note)}" for note in wording.notes(document))
+    )
+    parts.append(_what_was_run(record))
+    return "\n\n".join(parts) + "\n"
+
+
+def _hypotheses(document: Json) -> str:
+    if not document["hypotheses"]:
+        return "## Hypotheses\n\nNone was judged."
+    lines = ["## Hypotheses", ""]
+    for entry in document["hypotheses"]:
+        lines.append(f"- **{escape(entry['hypothesis'])} {entry['ruling']}**: {escape(entry['statement'])}")
+        if entry["reason"]:
+            lines.append(f"  - {escape(entry['reason'])}")
+        lines += [f"  - {escape(wording.evidence(item))}" for item in entry["evidence"]]
+    return "\n".join(lines)
+
+
+def _what_was_run(record: RunRecord) -> str:
+    model = record.model
+    facts = (
+        {
+            "model": f"{model.name} ({model.digest})",
+            "backend": f"{model.backend} {model.server_version or ''}".strip(),
+            "quantization": model.quantization,
+            "parameters": model.parameter_size,
+            "window": f"{model.window:,} tokens" + (f", {model.extension}" if model.extension else ""),
+            "started": record.started,
+            "finished": record.finished,
+            "commit": record.commit,
+        }
+        | record.machine
+        | record.hashes
+    )
+    lines = [f"- {escape(name)}: {escape(str(value))}" for name, value in facts.items() if value]
+    return "## What was run\n\n" + "\n".join(lines)

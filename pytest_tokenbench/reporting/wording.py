@@ -1,0 +1,152 @@
+"""Numbers and sentences that every text report words alike."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+Json = Mapping[str, Any]
+QUICK_NOTICE = (
+    "QUICK look: four shortened documents, few questions; not the protocol, its verdicts prove nothing"
+)
+_NONE = "-"
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def plain(text: str) -> str:
+    """Text from outside without control characters, which could steer a terminal."""
+    return _CONTROL.sub("\ufffd", text)
+
+
+def tokens(figure: Json) -> str:
+    """A mean number of tokens: 9,512."""
+    return f"{figure['estimate']:,.0f}" if "estimate" in figure else _NONE
+
+
+def share(figure: Json, *, interval: bool = False) -> str:
+    """A share in percent, with its interval if wanted: 62% [51, 72]."""
+    if "estimate" not in figure:
+        return _NONE
+    text = f"{100 * figure['estimate']:.0f}%"
+    return text + _ends(figure, "{:.0f}") if interval else text
+
+
+def reduction(figure: Json) -> str:
+    """A reduction in percent with one decimal: 93.1%."""
+    return f"{100 * figure['estimate']:.1f}%" if "estimate" in figure else _NONE
+
+
+def points(figure: Json) -> str:
+    """A paired difference in percentage points with its interval: -5.0 [-12.5, +2.5]."""
+    return f"{100 * figure['estimate']:+.1f}" + _ends(figure, "{:+.1f}") if "estimate" in figure else _NONE
+
+
+def seconds(figure: Json) -> str:
+    """Mean seconds: 3.21 s."""
+    return f"{figure['estimate']:.2f} s" if "estimate" in figure else _NONE
+
+
+def _ends(figure: Json, form: str) -> str:
+    if figure["low"] is None:
+        return " [no interval]"
+    flag = "!" if figure["zero_width"] else ""
+    return f" [{form.format(100 * figure['low'])}, {form.format(100 * figure['high'])}]{flag}"
+
+
+def preparation(made: Json | None) -> str:
+    """Preparation tokens per document: 12,345; 0 where nothing is built."""
+    if made is None:
+        return "0"
+    per_document = made["tokens_per_document"]
+    return _NONE if per_document is None else f"{per_document:,.0f}"
+
+
+def break_even(made: Json | None) -> str:
+    """Questions per document from which the condition is cheaper than the baseline."""
+    if made is None:
+        return "1"
+    found = made["break_even"]
+    return "never" if "never" in found else str(found.get("questions_per_document", _NONE))
+
+
+def evidence(entry: Json) -> str:
+    """One number behind a verdict, with interval and n."""
+    value, low, high = entry["estimate"], entry["low"], entry["high"]
+    ends = "" if low is None else f" [{low:.4g}, {high:.4g}]"
+    return f"{entry['measure']} = {value:.4g}{ends}, n={entry['n']}"
+
+
+def verdict(entry: Json) -> str:
+    """One hypothesis on one line, without the numbers."""
+    reason = f" ({plain(entry['reason'])})" if entry["reason"] and entry["ruling"] != "failed" else ""
+    return f"{entry['hypothesis']} {entry['ruling']}{reason}: {plain(entry['statement'])}"
+
+
+def notes(document: Json) -> list[str]:
+    """What was missing or is doubtful, a sentence each, most serious first."""
+    found = [QUICK_NOTICE] if document["quick"] else []
+    if not document["finished"]:
+        found.append("this run did not come to its end")
+    found.append(plain(document["registration"]))
+    for name, made in document["conditions"].items():
+        found.extend(_missing_notes(name, made))
+        found.extend(_doubts(name, made))
+    recipes = {made["preparation"]["recipe"]: made["preparation"] for made in _prepared(document)}
+    for recipe, made in recipes.items():
+        found.extend(_preparation_notes(recipe, made))
+    if any(_has_zero_width(made) for made in document["conditions"].values()):
+        found.append(
+            "! marks an interval of zero width: nothing varied in this sample, which is not certainty"
+        )
+    return found
+
+
+def _missing_notes(name: str, made: Json) -> list[str]:
+    reasons: dict[str, int] = {}
+    for reason in made["missing"].values():
+        reasons[reason] = reasons.get(reason, 0) + 1
+    if not reasons:
+        return []
+    if set(reasons) == {"not run"} and not made["statuses"]:
+        return [f"{name}: not measured"]
+    listed = ", ".join(f"{count} {reason.replace('_', ' ')}" for reason, count in sorted(reasons.items()))
+    return [f"{name}: {len(made['missing'])} trials missing ({listed})"]
+
+
+def _doubts(name: str, made: Json) -> list[str]:
+    prefill, tokens_ = made["measures"]["prefill_s"], made["measures"]["input_tokens"]
+    if "estimate" not in tokens_:
+        return []
+    if "estimate" not in prefill:
+        return [f"{name}: prefill not verified cold, so not shown"]
+    if prefill["n"] < tokens_["n"]:
+        return [f"{name}: prefill from the {prefill['n']} of {tokens_['n']} trials known to be cold"]
+    return []
+
+
+def _preparation_notes(recipe: str, made: Json) -> list[str]:
+    found = [f"{recipe} of {document} failed: {plain(reason)}" for document, reason in made["failed"].items()]
+    words = {
+        "recovered": "recovered from prose",
+        "over_budget": "over its word budget",
+        "cut": "cut at its token limit",
+    }
+    for flag, text in words.items():
+        documents = [document for document, flags in made["flags"].items() if flag in flags]
+        if documents:
+            found.append(f"{recipe}: {text} for {len(documents)} of {made['documents']} documents")
+    if made["unfaithful_numbers"]:
+        found.append(
+            f"{recipe}: {made['unfaithful_numbers']} of {made['numbers']} numbers do not stand in the source"
+        )
+    return found
+
+
+def _prepared(document: Json) -> list[Json]:
+    return [made for made in document["conditions"].values() if made["preparation"]]
+
+
+def _has_zero_width(made: Json) -> bool:
+    figures = [*made["measures"].values(), *made.get("differences", {}).values()]
+    shown = ("accuracy", "abstention", "made_up")
+    named = [made["measures"][name] for name in shown] + [made.get("differences", {}).get("accuracy", {})]
+    return any(figure.get("zero_width") for figure in named if figure in figures)

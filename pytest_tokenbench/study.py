@@ -1,0 +1,113 @@
+"""The declaration of a study: what its author writes in one pytest file."""
+
+import ast
+import inspect
+import sys
+import textwrap
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pytest_tokenbench.conditions.base import Condition
+from pytest_tokenbench.marker import ATTRIBUTE
+
+if TYPE_CHECKING:
+    from pytest_tokenbench.results import Results
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Hypothesis:
+    """A named assertion over the results; the first paragraph of its docstring is its statement."""
+
+    name: str
+    function: "Callable[[Results], None]"
+
+    @property
+    def statement(self) -> str:
+        """The hypothesis in words, on one line."""
+        paragraph = (inspect.getdoc(self.function) or "").split("\n\n")[0]
+        return " ".join(paragraph.split())
+
+
+class Study:
+    """One pre-registered experiment over documents.
+
+    Args:
+        name: Names the study in reports and run folders.
+        questions: Path of the questions file, looked up from the study file's folder upwards to pytest's rootdir.
+        corpus: Path of the corpus folder, looked up likewise.
+        conditions: The ways of giving a document that are compared, in the order of the tables.
+        baseline: Id of the condition that the others are compared with.
+
+    Declaring never raises: `faults` tells what is wrong, and pytest reports it as a usage error.
+    """
+
+    def __init__(
+        self, name: str, *, questions: str, corpus: str, conditions: Sequence[Condition], baseline: str
+    ) -> None:
+        self.name = name
+        self.questions = questions
+        self.corpus = corpus
+        self.conditions = tuple(conditions)
+        self.baseline = baseline
+        self.hypotheses: list[Hypothesis] = []
+        self._line = sys._getframe(1).f_lineno  # noqa: SLF001  # the author's line, for messages
+
+    def trials(self, function: Function) -> Function:
+        """Decorates the test function that is run once per trial; it takes the fixture `trial`."""
+        setattr(function, ATTRIBUTE, self)
+        return function
+
+    def hypothesis(self, name: str) -> Callable[[Function], Function]:
+        """Decorates a function of `results` that asserts one hypothesis; it runs when the last trial is in."""
+
+        def register(function: Function) -> Function:
+            self.hypotheses.append(Hypothesis(name, function))
+            # A hypothesis named test_... must not be collected as a test of its own.
+            function.__test__ = False  # type: ignore[attr-defined]
+            return function
+
+        return register
+
+    def faults(self) -> list[str]:
+        """Everything that is wrong with the declaration, a sentence each, with the line in the study file."""
+        here = f"line {self._line}: study {self.name!r}"
+        known = [condition.id for condition in self.conditions]
+        found = [
+            f"{here} has {known.count(name)} conditions {name!r}; give each its own id"
+            for name in _twice(known)
+        ]
+        if not known:
+            found.append(f"{here} has no condition")
+        elif self.baseline not in known:
+            found.append(
+                f"{here} has the unknown baseline {self.baseline!r}; its conditions are {', '.join(known)}"
+            )
+        names = [hypothesis.name for hypothesis in self.hypotheses]
+        found += [f"{here} has several hypotheses {name!r}; give each its own name" for name in _twice(names)]
+        for hypothesis in self.hypotheses:
+            line = hypothesis.function.__code__.co_firstlineno
+            if not _asserts(hypothesis.function):
+                found.append(
+                    f"line {line}: hypothesis {hypothesis.name!r} asserts nothing; state it with assert"
+                )
+            if not hypothesis.statement:
+                found.append(
+                    f"line {line}: hypothesis {hypothesis.name!r} has no docstring; say in it what is claimed"
+                )
+        return found
+
+
+def _twice(names: Sequence[str]) -> list[str]:
+    return sorted({name for name in names if names.count(name) > 1})
+
+
+def _asserts(function: Callable[..., Any]) -> bool:
+    tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    return any(
+        isinstance(node, ast.Assert)
+        or (isinstance(node, ast.Call) and "assert" in ast.unparse(node.func).rpartition(".")[2])
+        for node in ast.walk(tree)
+    )

@@ -1,0 +1,89 @@
+"""The side of a session that runs trials: one process, one model, opened when the first trial needs it."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+
+from pytest_tokenbench import preparation, trial
+from pytest_tokenbench.loading import Loaded, load
+from pytest_tokenbench.models import open_model
+from pytest_tokenbench.models.base import Model, ModelError, UnpreparedError
+from pytest_tokenbench.preparation import Recipe, Store
+from pytest_tokenbench.records import Document, ModelInfo, Observation, Preparation
+from pytest_tokenbench.scheduling import TrialKey
+from pytest_tokenbench.settings import Settings
+from pytest_tokenbench.study import Study
+
+
+class Worker:
+    """Loads studies and runs their trials in this process."""
+
+    def __init__(self, settings: Settings, root: Path, name: str, say: Callable[[str], None]) -> None:
+        self.settings = settings
+        self.name = name
+        self._root = root
+        self._say = say
+        self._loaded: dict[int, Loaded] = {}
+        self._prepared: dict[str, Preparation] = {}
+
+    def load(self, study: Study, file: Path) -> Loaded:
+        """The study's material, read once.
+
+        Raises:
+            StudyError: See `loading.load`.
+        """
+        if id(study) not in self._loaded:
+            self._loaded[id(study)] = load(study, file, self._root, self.settings)
+        return self._loaded[id(study)]
+
+    @cached_property
+    def model(self) -> Model:
+        """The model, opened on first use."""
+        return open_model(self.settings, self._say)
+
+    @cached_property
+    def info(self) -> ModelInfo:
+        """What the model says of itself.
+
+        Raises:
+            ModelError: The model cannot be had.
+        """
+        return self.model.describe()
+
+    def ask(self, loaded: Loaded, key: TrialKey) -> Observation:
+        """Runs one trial."""
+        question = loaded.questions[key.question]
+        case = trial.Case(
+            study=loaded.study.name,
+            question=question,
+            document=loaded.documents[question.document],
+            condition=loaded.conditions[key.condition],
+            reader=self.settings.model,
+            host=self.settings.host or self.settings.backend,
+            worker=self.name,
+            repeat=key.repeat,
+        )
+        recipe = case.condition.recipe()
+        try:
+            case = replace(case, host=self.info.host or self.info.backend)
+            if recipe is not None:
+                case = replace(case, preparation=self._preparation(recipe, case.document))
+        except ModelError as error:
+            return trial.failed(case, error)
+        return trial.observe(case, self.model)
+
+    def _preparation(self, recipe: Recipe, document: Document) -> Preparation:
+        key = preparation.key(recipe, document, self.info, self.settings.preparation_tokens)
+        if key not in self._prepared:
+            found = Store(self.settings.preparations).get(key)
+            if found is None:
+                raise UnpreparedError(f"the {recipe.name} of {document.id} was not built before the trials")
+            self._prepared[key] = found
+        return self._prepared[key]
+
+    def close(self) -> None:
+        """Gives the model back, if it was opened."""
+        if "model" in self.__dict__:
+            self.model.close()
+            del self.__dict__["model"]
