@@ -86,15 +86,15 @@ class Bridge:
         study = cast("Study", study_of(request.function))
         return Trial(self.worker, self.worker.load(study, request.path), request.param)
 
-    def start_items(self, items: Iterable[pytest.Item]) -> None:
+    def start_items(self, session: pytest.Session) -> None:
         """Begins the runs of the collected items, in this process."""
         selected: dict[int, tuple[Loaded, set[TrialKey]]] = {}
-        for item in items:
+        for item in session.items:
             study = study_of(getattr(item, "function", None))
             if study is not None and isinstance(item, pytest.Function):
                 entry = selected.setdefault(id(study), (self.worker.load(study, item.path), set()))
                 entry[1].add(cast("TrialKey", item.callspec.params["trial"]))
-        self._start(selected.values())
+        self._start(session, selected.values())
 
     def start_ids(self, session: pytest.Session, files: Iterable[Path], ids: Iterable[str]) -> None:
         """Begins the runs of what xdist's workers collected; `files` are imported here as pytest does it."""
@@ -119,17 +119,19 @@ class Bridge:
             key = names[id(study)].get(parameter.removesuffix("]"))
             if key is not None:
                 selected[id(study)][1].add(key)
-        self._start(selected.values())
+        self._start(session, selected.values())
         # The trials run elsewhere: this process needs its model no more.
         self.worker.close()
 
-    def _start(self, selections: Iterable[tuple[Loaded, set[TrialKey]]]) -> None:
+    def _start(self, session: pytest.Session, selections: Iterable[tuple[Loaded, set[TrialKey]]]) -> None:
         controller = Controller(self.settings, self._config.rootpath, self.worker, self._say)
         try:
-            controller.start((loaded, frozenset(keys)) for loaded, keys in selections if keys)
+            runs = controller.start((loaded, frozenset(keys)) for loaded, keys in selections if keys)
         except StartError as error:
             raise pytest.UsageError(str(error)) from error
         self._controller = controller
+        # Hypotheses come after the items as tests of their own; without this the progress would pass 100%.
+        session.testscollected += sum(len(run.loaded.study.hypotheses) for run in runs)
 
     @property
     def has_started(self) -> bool:
@@ -166,6 +168,9 @@ class Bridge:
         controller, self._controller = self._controller, None
         is_interrupted = session.exitstatus in {pytest.ExitCode.INTERRUPTED, pytest.ExitCode.INTERNAL_ERROR}
         self.outcomes = controller.finish(interrupted=is_interrupted)
+        reporter = self._config.pluginmanager.get_plugin("terminalreporter")
+        if reporter is not None:
+            reporter.ensure_newline()
         for outcome in self.outcomes:
             shown.add_suite_properties(self._config, outcome.run.record)
             for judgement in outcome.judgements:

@@ -65,8 +65,8 @@ class Controller:
         self._say = say
         self._runs: dict[str, ActiveRun] = {}
 
-    def start(self, selections: Iterable[tuple[Loaded, frozenset[TrialKey]]]) -> None:
-        """Preflight, run folders and preparations for the selected trials.
+    def start(self, selections: Iterable[tuple[Loaded, frozenset[TrialKey]]]) -> list[ActiveRun]:
+        """Preflight, run folders and preparations for the selected trials. Returns the runs that were begun.
 
         Raises:
             StartError: The model cannot be had, or the reports folder not be written; nothing has been run then.
@@ -87,6 +87,7 @@ class Controller:
                 raise StartError(
                     f"{error.filename or self.settings.reports}: cannot be written ({error.strerror})"
                 ) from error
+        return list(self._runs.values())
 
     def _open(self, loaded: Loaded, selected: frozenset[TrialKey]) -> None:
         record = self._record(loaded, len(selected))
@@ -147,14 +148,16 @@ class Controller:
         """Builds or fetches what the selected trials need, each once, and records it with its cost."""
         ledger = Ledger(run.folder / run_folder.PREPARATIONS)
         needed = self._needed(run)
+        if needed:
+            self._say(f"{len(needed)} preparations (summaries, croutons) come before the trials")
         for number, (recipe, document_id) in enumerate(needed, 1):
-            made, reused = self._preparation(run, recipe, document_id, f"{number}/{len(needed)}")
+            made, reused = self._preparation(run, recipe, document_id)
             run.preparations.append(made)
             ledger.append(made)
             if not reused:
                 cost = "" if made.output_tokens is None else f", {made.output_tokens:,} tokens written"
-                state = f"failed: {made.failure}" if made.failure else f"{len(made.units)} units"
-                self._say(f"prepared {recipe.name} of {document_id}: {state} in {made.seconds:.1f} s{cost}")
+                state = f"failed: {made.failure}" if made.failure else f"{made.seconds:.1f} s{cost}"
+                self._say(f"prepared {number}/{len(needed)}, {recipe.name} of {document_id}: {state}")
         ledger.close()
 
     def _needed(self, run: ActiveRun) -> list[tuple[Recipe, str]]:
@@ -170,14 +173,11 @@ class Controller:
         source = run.loaded.documents[document_id]
         return preparation.key(recipe, source, self._worker.info, self.settings.preparation_tokens)
 
-    def _preparation(
-        self, run: ActiveRun, recipe: Recipe, document_id: str, place: str
-    ) -> tuple[Preparation, bool]:
+    def _preparation(self, run: ActiveRun, recipe: Recipe, document_id: str) -> tuple[Preparation, bool]:
         store = Store(self.settings.preparations)
         found = store.get(self._key(run, recipe, document_id))
         if found is not None and found.failure is None:
             return found, True
-        self._say(f"preparing {recipe.name} of {document_id} ({place})")
         source = run.loaded.documents[document_id]
         made = preparation.build(
             recipe, source, self._worker.model, self._worker.info, self.settings.preparation_tokens

@@ -79,7 +79,7 @@ class SessionHooks:
     def pytest_runtestloop(self, session: pytest.Session) -> None:
         """Begins the runs before the first trial."""
         if not (self.bridge.is_worker or session.config.option.collectonly or session.testsfailed):
-            self.bridge.start_items(session.items)
+            self.bridge.start_items(session)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(

@@ -89,7 +89,7 @@ def notes(document: Json) -> list[str]:
     found.append(plain(document["registration"]))
     for name, made in document["conditions"].items():
         found.extend(_missing_notes(name, made))
-        found.extend(_doubts(name, made))
+    found.extend(_prefill_notes(document["conditions"]))
     recipes = {made["preparation"]["recipe"]: made["preparation"] for made in _prepared(document)}
     for recipe, made in recipes.items():
         found.extend(_preparation_notes(recipe, made))
@@ -112,15 +112,20 @@ def _missing_notes(name: str, made: Json) -> list[str]:
     return [f"{name}: {len(made['missing'])} trials missing ({listed})"]
 
 
-def _doubts(name: str, made: Json) -> list[str]:
-    prefill, tokens_ = made["measures"]["prefill_s"], made["measures"]["input_tokens"]
-    if "estimate" not in tokens_:
-        return []
-    if "estimate" not in prefill:
-        return [f"{name}: prefill not verified cold, so not shown"]
-    if prefill["n"] < tokens_["n"]:
-        return [f"{name}: prefill from the {prefill['n']} of {tokens_['n']} trials known to be cold"]
-    return []
+def _prefill_notes(conditions: Json) -> list[str]:
+    measured = {
+        name: made["measures"]
+        for name, made in conditions.items()
+        if "estimate" in made["measures"]["input_tokens"]
+    }
+    unverified = [name for name, made in measured.items() if "estimate" not in made["prefill_s"]]
+    partly = [
+        f"{name} {made['prefill_s']['n']} of {made['input_tokens']['n']}"
+        for name, made in measured.items()
+        if "estimate" in made["prefill_s"] and made["prefill_s"]["n"] < made["input_tokens"]["n"]
+    ]
+    found = [f"prefill not verified cold and not shown: {', '.join(unverified)}"] if unverified else []
+    return found + ([f"prefill from questions known to be cold only: {', '.join(partly)}"] if partly else [])
 
 
 def _preparation_notes(recipe: str, made: Json) -> list[str]:
