@@ -1,6 +1,7 @@
 """Between pytest's session and ours: which studies were collected, and the roads for observations and verdicts."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -60,6 +61,8 @@ class Bridge:
         self._controller: Controller | None = None
         self._faults: dict[str, None] = {}
         self._results: dict[str, str] = {}
+        # To be called with the first report: until then xdist sets the number of collected tests itself.
+        self._announce: Callable[[], None] | None = None
         self.outcomes: list[Outcome] = []
 
     def _say(self, text: str) -> None:
@@ -130,8 +133,13 @@ class Bridge:
         except StartError as error:
             raise pytest.UsageError(str(error)) from error
         self._controller = controller
-        # Hypotheses come after the items as tests of their own; without this the progress would pass 100%.
-        session.testscollected += sum(len(run.loaded.study.hypotheses) for run in runs)
+        count = sum(len(run.loaded.study.hypotheses) for run in runs)
+        self._announce = partial(self._expect, session, count)
+
+    def _expect(self, session: pytest.Session, more: int) -> None:
+        """Counts the hypotheses, tests of their own after the items, so that the progress ends at 100%."""
+        session.testscollected += more
+        self._announce = None
 
     @property
     def has_started(self) -> bool:
@@ -150,6 +158,8 @@ class Bridge:
         for place, (name, value) in enumerate(report.user_properties):
             if name == PROPERTY:
                 del report.user_properties[place]
+                if self._announce is not None:
+                    self._announce()
                 observation = decode(str(value), Observation)
                 self._results[report.nodeid] = shown.result_of(observation)
                 if self._controller is not None:
