@@ -179,8 +179,10 @@ class Bridge:
         is_interrupted = session.exitstatus in {pytest.ExitCode.INTERRUPTED, pytest.ExitCode.INTERNAL_ERROR}
         self.outcomes = controller.finish(interrupted=is_interrupted)
         reporter = self._config.pluginmanager.get_plugin("terminalreporter")
-        if reporter is not None:
-            reporter.ensure_newline()
+        # Under xdist the reporter does not know that its progress line has not ended.
+        if reporter is not None and reporter._tw.width_of_current_line:  # noqa: SLF001
+            reporter._tw.line()  # noqa: SLF001
+            reporter.currentfspath = None
         for outcome in self.outcomes:
             shown.add_suite_properties(self._config, outcome.run.record)
             for judgement in outcome.judgements:

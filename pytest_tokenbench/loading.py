@@ -74,7 +74,7 @@ def load(study: Study, file: Path, root: Path, settings: Settings) -> Loaded:
         documents={document.id: document for document in documents},
         questions={question.id: question for question in questions},
         conditions={name: conditions[name] for name in chosen},
-        trials=tuple(arrange(chosen, questions, settings.order)),
+        trials=tuple(arrange({name: conditions[name].family for name in chosen}, questions, settings.order)),
         faults=material.faults,
     )
 

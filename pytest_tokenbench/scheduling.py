@@ -1,7 +1,7 @@
 """The order of trials."""
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -12,7 +12,8 @@ class Order(StrEnum):
     """How trials follow each other on a host.
 
     cold: consecutive trials never share a document, so that no prompt finds a prefix left over from the one before.
-    shared: trials of one document and condition follow each other, so that a context they share is prefilled once.
+    shared: trials whose prompts begin alike follow each other, document by document, so that a common beginning is
+    prefilled once.
     """
 
     COLD = "cold"
@@ -32,18 +33,33 @@ class TrialKey:
         return f"{self.condition}-{self.question}"
 
 
-def arrange(conditions: Sequence[str], questions: Sequence[Question], order: Order) -> list[TrialKey]:
+def arrange(families: Mapping[str, str], questions: Sequence[Question], order: Order) -> list[TrialKey]:
     """All trials of the conditions on the questions, in the given order.
 
-    With one document only, cold trials cannot avoid sharing it.
+    `families` names each condition's family: conditions of one family give, for one question, contexts that begin
+    alike, so that in shared order the shorter is followed by the longer. With one document only, cold trials cannot
+    avoid sharing it.
     """
-    by_document: dict[str, list[TrialKey]] = {}
-    for condition in conditions:
-        for question in questions:
-            by_document.setdefault(question.document, []).append(TrialKey(condition, question.id))
+    by_document: dict[str, list[Question]] = {}
+    for question in questions:
+        by_document.setdefault(question.document, []).append(question)
     if order is Order.SHARED:
-        return [key for keys in by_document.values() for key in keys]
-    return _alternate(list(by_document.values()))
+        members = {
+            family: [name for name in families if families[name] == family] for family in families.values()
+        }
+        return [
+            TrialKey(condition, question.id)
+            for asked in by_document.values()
+            for conditions in members.values()
+            for question in asked
+            for condition in conditions
+        ]
+    return _alternate(
+        [
+            [TrialKey(condition, q.id) for condition in families for q in asked]
+            for asked in by_document.values()
+        ]
+    )
 
 
 def _alternate(queues: list[list[TrialKey]]) -> list[TrialKey]:

@@ -20,7 +20,7 @@ _TOKEN = re.compile(
         (?:\d{1,3}(?:[,\u00a0\u2009\u202f]\d{3})+(?!\d)|\d+)
         (?:\.\d+)*[\u00bc-\u00be\u2150-\u215e]?  # decimals, or a fraction sign
         (?:(?:st|nd|rd|th|s)(?![^\W_]))?)        # 20th and 1960s are not 20 and 1960
-    | (?P<initials>(?<!\w)(?:[^\W\d_]\.){2,})   # U.S. is one token, equal to US
+    | (?P<initials>(?:[^\W\d_]\.){2,})          # U.S. is one token, equal to US
     | (?P<word>[^\W\d_][^\W_]*(?:'(?!s(?![^\W_]))[^\W_]+)*)  # a possessive s is a token of its own
     | (?P<symbol>[%\u2030\u00b0]|[$\u00a3\u00a5\u20ac\u20a4])
     """,

@@ -11,6 +11,11 @@ class Condition(Protocol):
 
     id: str
 
+    @property
+    def family(self) -> str:
+        """Conditions of one family give, for one question, contexts that begin alike; alone in it: the condition's id."""
+        ...
+
     def recipe(self) -> Recipe | None:
         """What must be built once per document with the model, None if the document alone is enough."""
         ...

@@ -16,6 +16,11 @@ class Chunks:
         self.top = top
         self.words = words
 
+    @property
+    def family(self) -> str:
+        """Chunks of one size: the top 4 begin with the top 2."""
+        return f"chunks-{self.words}"
+
     def recipe(self) -> Recipe | None:
         """Nothing needs to be built with a model."""
         return None

@@ -103,6 +103,11 @@ class Croutons:
         self.section_words = section_words
         self.max_tokens = max_tokens
 
+    @property
+    def family(self) -> str:
+        """The top croutons of one recipe: the top 25 begin with the top 10; all of them are a family of their own."""
+        return self.id if self.top is None else f"croutons-{self.section_words}-{self.max_tokens}"
+
     def recipe(self) -> Recipe | None:
         """The croutons are built with the model, the same for every `top`."""
         return CroutonRecipe(self.section_words, self.max_tokens)

@@ -10,6 +10,11 @@ class FullText:
     def __init__(self, id: str) -> None:  # noqa: A002  # the design's word, as authors write it
         self.id = id
 
+    @property
+    def family(self) -> str:
+        """A family of its own: one context serves every question of a document."""
+        return self.id
+
     def recipe(self) -> Recipe | None:
         """Nothing needs to be built."""
         return None

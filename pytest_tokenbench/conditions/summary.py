@@ -57,6 +57,11 @@ class Summary:
         self.id = id
         self.max_words = max_words
 
+    @property
+    def family(self) -> str:
+        """A family of its own: one context serves every question of a document."""
+        return self.id
+
     def recipe(self) -> Recipe | None:
         """The summary is built with the model."""
         return SummaryRecipe(self.max_words)
