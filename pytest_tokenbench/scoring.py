@@ -81,11 +81,16 @@ def is_correct(answer: str, golds: Sequence[str]) -> bool:
     return not abstains(answer) and contains_any(answer, golds)
 
 
-def _is_run(haystack: Sequence[str], needle: Sequence[str]) -> bool:
+def _is_run(haystack: tuple[str, ...], needle: tuple[str, ...]) -> bool:
     width = len(needle)
     if width == 0:
         return False
-    return any(haystack[i : i + width] == needle for i in range(len(haystack) - width + 1))
+    start = -1
+    for _ in range(haystack.count(needle[0])):
+        start = haystack.index(needle[0], start + 1)
+        if haystack[start : start + width] == needle:
+            return True
+    return False
 
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")

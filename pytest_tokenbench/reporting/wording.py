@@ -71,7 +71,7 @@ def break_even(made: Json | None) -> str:
 def evidence(entry: Json) -> str:
     """One number behind a verdict, with interval and n."""
     value, low, high = entry["estimate"], entry["low"], entry["high"]
-    ends = "" if low is None else f" [{low:.4g}, {high:.4g}]"
+    ends = "" if low is None else f" [{low:.4g}, {high:.4g}]" + ("!" if low == high else "")
     return f"{entry['measure']} = {value:.4g}{ends}, n={entry['n']}"
 
 
