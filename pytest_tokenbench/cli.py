@@ -1,6 +1,7 @@
 """The `tokenbench` command."""
 
 import argparse
+import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,6 +9,8 @@ from pathlib import Path
 from pytest_tokenbench.corpus import questions, verify
 from pytest_tokenbench.corpus.faults import CorpusError
 from pytest_tokenbench.corpus.questions import Sampling
+from pytest_tokenbench.models.base import ModelError
+from pytest_tokenbench.run_folder import RunError
 
 FAULT = 2
 
@@ -16,8 +19,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command. Returns the exit status: 0 done, 1 a difference, 2 faulty input."""
     options = _parser().parse_args(arguments)
     try:
-        status: int = options.run(options)
-    except CorpusError as error:
+        status: int = options.run_command(options)
+    except (CorpusError, RunError, ModelError) as error:
         print(error, file=sys.stderr)
         return FAULT
     return status
@@ -29,7 +32,20 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_corpus(commands.add_parser("corpus", help="check, draw from and pin a corpus and its questions"))
+    report = commands.add_parser(
+        "report", help="recompute what came out of a run from its ledger, and show it"
+    )
+    report.add_argument("run", type=Path, metavar="RUN", help="folder of the run: reports/STUDY/TIME-MODEL")
+    report.set_defaults(run_command=_report)
+    _add_models(commands.add_parser("models", help="embedded models"))
     return parser
+
+
+def _add_models(parser: argparse.ArgumentParser) -> None:
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    pull = commands.add_parser("pull", help="download an embedded model ahead of its first run")
+    pull.add_argument("name", metavar="NAME", help="name of the model, as smollm2-135m")
+    pull.set_defaults(run_command=_pull_model)
 
 
 def _add_corpus(parser: argparse.ArgumentParser) -> None:
@@ -37,7 +53,7 @@ def _add_corpus(parser: argparse.ArgumentParser) -> None:
     verify_parser = commands.add_parser(
         "verify", help="check sums, schemas, words, gold strings and the draw"
     )
-    verify_parser.set_defaults(run=_verify)
+    verify_parser.set_defaults(run_command=_verify)
     sample = commands.add_parser("sample", help="repeat the random draw of paragraphs")
     sample.add_argument("--seed", type=int, help="seed of the draw (default: the recorded one)")
     sample.add_argument(
@@ -46,9 +62,9 @@ def _add_corpus(parser: argparse.ArgumentParser) -> None:
     sample.add_argument(
         "--min-words", type=int, help="words a paragraph must have (default: as recorded, or 45)"
     )
-    sample.set_defaults(run=_sample)
+    sample.set_defaults(run_command=_sample)
     pin = commands.add_parser("pin", help="record the present words and hashes in manifest and SHA256SUMS")
-    pin.set_defaults(run=_pin)
+    pin.set_defaults(run_command=_pin)
     for command in (verify_parser, sample, pin):
         command.add_argument("--corpus", type=Path, default=Path("corpus"), metavar="DIR")
         command.add_argument("--questions", type=Path, default=Path("questions.json"), metavar="FILE")
@@ -92,6 +108,33 @@ def _sample(options: argparse.Namespace) -> int:
 def _pin(options: argparse.Namespace) -> int:
     target = verify.pin(options.corpus, options.questions)
     print(f"wrote {target}; check with: sha256sum -c {target} (from {options.corpus.resolve().parent})")
+    return 0
+
+
+def _report(options: argparse.Namespace) -> int:
+    # These import pytest and numpy, which the other commands can do without.
+    from pytest_tokenbench import controller, run_folder  # noqa: PLC0415
+    from pytest_tokenbench.reporting import document, terminal  # noqa: PLC0415
+
+    folder: Path = options.run
+    try:
+        run = run_folder.read(folder)
+        made = document.build(run)
+        controller.write_reports(folder, made, run.record)
+    except OSError as error:
+        print(f"{error.filename or folder}: {error.strerror}", file=sys.stderr)
+        return FAULT
+    for line, _ in terminal.summary(made, shutil.get_terminal_size().columns):
+        print(line)
+    print(f"rewrote {folder / run_folder.RESULTS} and {folder / run_folder.REPORT}")
+    return 0
+
+
+def _pull_model(options: argparse.Namespace) -> int:
+    from pytest_tokenbench.models import weights  # noqa: PLC0415  # for this command alone
+
+    path = weights.pull(options.name, say=lambda line: print(line, file=sys.stderr))
+    print(path)
     return 0
 
 

@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from pytest_tokenbench import machine, preparation, prompting, registration, run_folder, trial
+from pytest_tokenbench import machine, preparation, prices, prompting, registration, run_folder, trial
 from pytest_tokenbench.corpus import files, manifest, sums
 from pytest_tokenbench.hypotheses import Judgement, judge
 from pytest_tokenbench.ledger import Ledger
 from pytest_tokenbench.loading import Loaded
 from pytest_tokenbench.models.base import ModelError
 from pytest_tokenbench.preparation import Recipe, Store
+from pytest_tokenbench.prices import Price, PriceError
 from pytest_tokenbench.records import Observation, Preparation, Ruling, Verdict
 from pytest_tokenbench.reporting import document, markdown
 from pytest_tokenbench.run_folder import Run, RunRecord
@@ -64,20 +65,24 @@ class Controller:
         self._worker = worker
         self._say = say
         self._runs: dict[str, ActiveRun] = {}
+        self._prices: tuple[Price, ...] = ()
 
     def start(self, selections: Iterable[tuple[Loaded, frozenset[TrialKey]]]) -> list[ActiveRun]:
         """Preflight, run folders and preparations for the selected trials. Returns the runs that were begun.
 
         Raises:
-            StartError: The model cannot be had, or the reports folder not be written; nothing has been run then.
+            StartError: The model or the prices cannot be had, or the reports folder not be written; nothing has been
+                run then.
         """
         chosen = list(selections)
         names = [loaded.study.name for loaded, _ in chosen]
         for name in {name for name in names if names.count(name) > 1}:
             raise StartError(f"several studies of this session are named {name!r}; give each its own name")
         try:
+            if self.settings.prices is not None:
+                self._prices = prices.read(self.settings.prices, dt.datetime.now(dt.UTC))
             self._worker.info  # noqa: B018  # asks the server now, before anything is written
-        except ModelError as error:
+        except (PriceError, ModelError) as error:
             raise StartError(str(error)) from error
         for loaded, selected in chosen:
             try:
@@ -132,6 +137,8 @@ class Controller:
             commit=registered.head,
             machine=machine.describe() | {"host name": platform.node()},
             recipes={name: recipe.name for name, recipe in recipes.items() if recipe},
+            recipe_options={name: recipe.options() for name, recipe in recipes.items() if recipe},
+            prices=self._prices,
         )
 
     @staticmethod
@@ -177,7 +184,8 @@ class Controller:
         store = Store(self.settings.preparations)
         found = store.get(self._key(run, recipe, document_id))
         if found is not None and found.failure is None:
-            return found, True
+            # Built from the same text, perhaps for a document of another name.
+            return replace(found, document=document_id), True
         source = run.loaded.documents[document_id]
         made = preparation.build(
             recipe, source, self._worker.model, self._worker.info, self.settings.preparation_tokens

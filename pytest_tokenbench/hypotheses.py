@@ -3,6 +3,8 @@
 import itertools
 from dataclasses import dataclass
 
+import pytest
+
 from pytest_tokenbench.records import Ruling, Verdict
 from pytest_tokenbench.results import Results, Unavailable
 from pytest_tokenbench.study import Hypothesis
@@ -20,19 +22,31 @@ def judge(hypothesis: Hypothesis, results: Results) -> Judgement:
     """Runs one hypothesis.
 
     Where trials are missing that it rests on, it runs once more for every way to count them, condition by condition
-    all right or all wrong; if the rulings differ, the verdict is unavailable (protocol, Analysis).
+    all right or all wrong; if the rulings differ, the verdict is unavailable (protocol, Analysis). Counting can lead
+    it to conditions that it did not come to before; those are counted both ways then too.
     """
     view = results.counting({})
     judgement = _run(hypothesis, view)
-    if judgement.verdict.ruling not in {Ruling.PASSED, Ruling.FAILED} or not view.in_doubt:
+    if judgement.verdict.ruling not in {Ruling.PASSED, Ruling.FAILED}:
         return judgement
-    doubtful = sorted(view.in_doubt)
-    for as_right in itertools.product((True, False), repeat=len(doubtful)):
-        counted = dict(zip(doubtful, as_right, strict=True))
-        other = _run(hypothesis, results.counting(counted)).verdict
+    waiting = _ways(view, {})
+    while waiting:
+        counted = waiting.pop(0)
+        view = results.counting(counted)
+        other = _run(hypothesis, view).verdict
         if other.ruling is not judgement.verdict.ruling:
             return Judgement(_undecided(judgement.verdict, other, counted, results))
+        waiting += _ways(view, counted)
     return judgement
+
+
+def _ways(view: Results, counted: dict[str, bool]) -> list[dict[str, bool]]:
+    """What is counted already, with every way to count the conditions that are in doubt beside."""
+    doubtful = sorted(view.in_doubt)
+    if not doubtful:
+        return []
+    ways = itertools.product((True, False), repeat=len(doubtful))
+    return [counted | dict(zip(doubtful, way, strict=True)) for way in ways]
 
 
 def _run(hypothesis: Hypothesis, results: Results) -> Judgement:
@@ -41,9 +55,9 @@ def _run(hypothesis: Hypothesis, results: Results) -> Judgement:
     try:
         hypothesis.function(results)
         ruling = Ruling.PASSED
-    except Unavailable as error:
+    except (Unavailable, pytest.skip.Exception) as error:
         ruling, reason = Ruling.UNAVAILABLE, str(error)
-    except AssertionError as error:
+    except (AssertionError, pytest.fail.Exception) as error:
         ruling, reason, exception = Ruling.FAILED, _first_line(error), error
     except Exception as error:  # noqa: BLE001  # whatever the author's code raises is told as an error
         ruling, reason, exception = Ruling.ERROR, f"{type(error).__name__}: {_first_line(error)}", error

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from pytest_tokenbench import scoring
 from pytest_tokenbench.conditions.base import Condition
 from pytest_tokenbench.corpus import passages, verify
 from pytest_tokenbench.corpus.faults import CorpusError, Fault
@@ -84,17 +85,25 @@ def quick_look(
 ) -> tuple[tuple[Document, ...], tuple[Question, ...]]:
     """The first four documents, each cut at the first paragraph boundary after 1,200 words, and what can be asked.
 
-    Kept are the questions whose paragraph lies inside the cut, and those documents' unanswerable ones.
+    Kept are the questions whose paragraph lies inside the cut (whose answer stands there, where no paragraph is
+    given), and those documents' unanswerable ones.
     """
     kept = tuple(_shortened(document) for document in documents[:QUICK_DOCUMENTS])
-    lengths = {document.id: len(passages.paragraphs(document.text)) for document in kept}
+    texts = {document.id: document.text for document in kept}
     asked = tuple(
         question
         for question in questions
-        if question.document in lengths
-        and (not question.answerable or (question.paragraph or 0) < lengths[question.document])
+        if question.document in texts and _stands_in(texts[question.document], question)
     )
     return kept, asked
+
+
+def _stands_in(text: str, question: Question) -> bool:
+    if not question.answerable:
+        return True
+    if question.paragraph is None:
+        return scoring.contains_any(text, question.golds)
+    return question.paragraph < len(passages.paragraphs(text))
 
 
 def _shortened(document: Document) -> Document:

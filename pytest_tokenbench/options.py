@@ -1,12 +1,13 @@
 """The options of the plugin, each on the command line and as an ini key."""
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
-from pytest_tokenbench.settings import DEFAULT_MODELS, Settings
+if TYPE_CHECKING:
+    from pathlib import Path
 
-BACKENDS = tuple(DEFAULT_MODELS)
+    from pytest_tokenbench.settings import Settings
 
 
 def add(parser: pytest.Parser) -> None:
@@ -48,21 +49,23 @@ def add(parser: pytest.Parser) -> None:
     option("prices", "TOML file with prices per million tokens; adds cost per question.", metavar="FILE")
 
 
-def read(config: pytest.Config) -> Settings:
+def read(config: pytest.Config) -> "Settings":
     """The settings that command line and ini file give, in that order of precedence.
 
     Raises:
         pytest.UsageError: An option has a value that cannot be used.
     """
+    # Options are added in every pytest session, but read only in one with a study.
+    from pytest_tokenbench.settings import DEFAULT_MODELS, Settings  # noqa: PLC0415
 
     def value(name: str) -> Any:
         given = config.getoption(f"tokenbench_{name}")
         return given if given is not None else config.getini(f"tokenbench_{name}") or None
 
-    backend = value("backend") or BACKENDS[0]
-    if backend not in BACKENDS:
+    backend = value("backend") or next(iter(DEFAULT_MODELS))
+    if backend not in DEFAULT_MODELS:
         raise pytest.UsageError(
-            f"--tokenbench-backend: {backend!r} is no backend; choose {' or '.join(BACKENDS)}"
+            f"--tokenbench-backend: {backend!r} is no backend; choose {' or '.join(DEFAULT_MODELS)}"
         )
     chosen = value("conditions")
     names = tuple(name.strip() for name in chosen.split(",") if name.strip()) if chosen is not None else None
@@ -70,7 +73,6 @@ def read(config: pytest.Config) -> Settings:
         raise pytest.UsageError(
             "--tokenbench-conditions: names no condition; give ids separated by commas, as A,D25"
         )
-    prices = value("prices")
     return Settings(
         backend=backend,
         model=value("model") or DEFAULT_MODELS[backend],
@@ -79,6 +81,14 @@ def read(config: pytest.Config) -> Settings:
         quick=bool(value("quick")),
         reports=config.rootpath / (value("reports") or "reports"),
         strict=bool(value("strict")),
-        prices=config.rootpath / prices if prices else None,
+        prices=_prices(config),
         preparations=config.rootpath / ".tokenbench" / "preparations",
     )
+
+
+def _prices(config: pytest.Config) -> "Path | None":
+    """The file named on the command line, as seen from where that was typed, or in the ini file, from the root."""
+    typed, kept = config.getoption("tokenbench_prices"), config.getini("tokenbench_prices")
+    if typed:
+        return config.invocation_params.dir.joinpath(typed)
+    return config.rootpath.joinpath(kept) if kept else None

@@ -1,5 +1,7 @@
 """The ledger as columns, and the estimates that reports show and hypotheses ask for."""
 
+import copy
+import hashlib
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -119,9 +121,9 @@ class Results:
     """Estimates over the trials of one run; what a hypothesis function is given.
 
     Every interval is a 95% percentile interval from 10,000 bootstrap resamples of questions with the same draws for
-    every condition and measure (protocol, Analysis). Measures: see `MEASURES`. Only trials that ended well count;
-    `counted` says for conditions whose other trials shall count in binary measures whether as right or as wrong.
-    `evidence` has what hypotheses asked for, `in_doubt` the conditions whose missing trials could have changed it.
+    every condition and measure (protocol, Analysis). Measures: see `MEASURES`. Only trials that ended well count,
+    unless `counting` says otherwise. `evidence` has what hypotheses asked for, `in_doubt` the conditions whose missing
+    trials could have changed it.
     """
 
     def __init__(
@@ -130,7 +132,6 @@ class Results:
         conditions: Sequence[str],
         baseline: str,
         observations: Iterable[Observation],
-        counted: Mapping[str, bool] | None = None,
     ) -> None:
         self.questions = tuple(questions)
         self.conditions = tuple(conditions)
@@ -138,10 +139,13 @@ class Results:
         self.observations = tuple(observations)
         self.evidence: list[Evidence] = []
         self.in_doubt: set[str] = set()
-        self._counted = dict(counted or {})
+        self._counted: dict[str, bool] = {}
         self._place = {question.id: place for place, question in enumerate(self.questions)}
+        self._ended = self._endings()
         self._columns = self._tabulate()
-        self._samples: dict[tuple[str, ...], FloatArray] = {}
+        # Shared with what `counting` returns: it asks for the same columns over and over.
+        self._samples: dict[tuple[bytes, ...], tuple[FloatArray, ...]] = {}
+        self._fillings: dict[tuple[str, str, float], FloatArray] = {}
 
     def estimate(self, measure: str, condition: str) -> Figure:
         """Mean of a measure under a condition.
@@ -175,35 +179,45 @@ class Results:
 
     def _witness(self, name: str, estimate: Estimate, measure: str, *conditions: str) -> Figure:
         for condition in conditions:
-            missing = self.missing(condition, measure)
-            if missing and MEASURES[measure].right is not None and condition not in self._counted:
-                self.in_doubt.add(condition)
-            elif missing and MEASURES[measure].right is None and MEASURES[measure].whole:
+            if MEASURES[measure].right is not None:
+                if condition not in self._counted and self.missing(condition, measure):
+                    self.in_doubt.add(condition)
+            elif MEASURES[measure].whole:
                 total = sum(map(MEASURES[measure].applies, self.questions))
-                raise Unavailable(
-                    f"{measure} of {condition} is missing for {len(missing)} of {total} questions"
-                )
+                missing = total - int(np.count_nonzero(~np.isnan(self.column(measure, condition))))
+                if missing:
+                    raise Unavailable(
+                        f"{measure} of {condition} is missing for {missing} of {total} questions"
+                    )
         self.evidence.append(Evidence(name, estimate.estimate, estimate.low, estimate.high, estimate.n))
         return Figure(name, estimate)
 
     def level(self, measure: str, condition: str) -> Estimate:
         """As `estimate`, without leaving evidence."""
         column = self.column(measure, condition)
-        return self._interval(float(np.nanmean(column)), self._drawn((measure, condition)), column)
+        (samples,) = self._drawn(column)
+        return self._interval(float(np.nanmean(column)), samples, column)
 
     def paired_difference(self, measure: str, condition: str, versus: str) -> Estimate:
         """As `difference`, without leaving evidence."""
         ours, theirs = self._pair(measure, condition, versus)
-        samples = self._drawn((measure, condition, versus)) - self._drawn((measure, versus, condition))
-        return self._interval(float(np.nanmean(ours - theirs)), samples, ours)
+        our_samples, their_samples = self._drawn(ours, theirs)
+        return self._interval(float(np.nanmean(ours - theirs)), our_samples - their_samples, ours)
 
     def paired_reduction(self, measure: str, condition: str, versus: str) -> Estimate:
         """As `reduction`, without leaving evidence."""
         ours, theirs = self._pair(measure, condition, versus)
         if not np.nanmean(theirs):
             raise Unavailable(f"{measure} of {versus} is 0, so that nothing can be less")
-        samples = 1 - self._drawn((measure, condition, versus)) / self._drawn((measure, versus, condition))
-        return self._interval(float(1 - np.nanmean(ours) / np.nanmean(theirs)), samples, ours)
+        our_samples, their_samples = self._drawn(ours, theirs)
+        # A resample may hold nothing but zeros under `versus`: then an end can be infinite, which is none.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            samples = 1 - our_samples / their_samples
+            found = self._interval(float(1 - np.nanmean(ours) / np.nanmean(theirs)), samples, ours)
+        bounded = (
+            found.low is not None and found.high is not None and np.isfinite([found.low, found.high]).all()
+        )
+        return found if bounded else Estimate(found.estimate, None, None, found.n)
 
     def clustered_difference(self, measure: str, condition: str, versus: str) -> Estimate:
         """The paired difference with the document as sampling unit: t interval on document means, n documents."""
@@ -229,13 +243,12 @@ class Results:
 
     def missing(self, condition: str, measure: str = "input_tokens") -> dict[str, str]:
         """The questions without an `ok` trial under a condition, among those of the measure, each with the reason."""
-        seen = {seen.question: seen for seen in self.observations if seen.condition == condition}
-        return {
-            question.id: str(seen[question.id].status) if question.id in seen else "not run"
+        endings = {
+            question.id: self._ended.get((condition, question.id))
             for question in self.questions
             if MEASURES[measure].applies(question)
-            and (question.id not in seen or seen[question.id].status is not Status.OK)
         }
+        return {name: str(ending or "not run") for name, ending in endings.items() if ending is not Status.OK}
 
     def statuses(self, condition: str) -> Counter[str]:
         """How many trials of a condition ended how."""
@@ -267,6 +280,14 @@ class Results:
             return f"no trial of condition {condition} is known to be cold"
         return f"{measure} of condition {condition} was not measured"
 
+    def _endings(self) -> dict[tuple[str, str], Status]:
+        """How each condition and question ended: well if any of its trials did, else as the last one did."""
+        found: dict[tuple[str, str], Status] = {}
+        for seen in self.observations:
+            if found.get((seen.condition, seen.question)) is not Status.OK:
+                found[seen.condition, seen.question] = seen.status
+        return found
+
     def _tabulate(self) -> dict[tuple[str, str], FloatArray]:
         size = len(self.questions)
         sums = {key: np.zeros(size) for key in itertools.product(MEASURES, self.conditions)}
@@ -281,19 +302,30 @@ class Results:
                     sums[name, seen.condition][place] += value
                     counts[name, seen.condition][place] += 1
         with np.errstate(invalid="ignore"):
-            table: dict[tuple[str, str], FloatArray] = {key: sums[key] / counts[key] for key in sums}
-        for condition, as_right in self._counted.items():
-            self._count_missing(table, condition, as_right=as_right)
-        return table
+            return {key: sums[key] / counts[key] for key in sums}
 
-    def _count_missing(
-        self, table: dict[tuple[str, str], FloatArray], condition: str, *, as_right: bool
-    ) -> None:
-        for name, measure in MEASURES.items():
+    def counting(self, counted: Mapping[str, bool]) -> "Results":
+        """The same trials with the missing ones of some conditions counted as right (True) or wrong (False).
+
+        It has its own `evidence` and `in_doubt`. Only binary measures know right and wrong.
+        """
+        columns = dict(self._columns)
+        for (condition, as_right), (name, measure) in itertools.product(counted.items(), MEASURES.items()):
             if measure.right is not None:
-                for question in self.missing(condition, name):
-                    value = measure.right if as_right else 1 - measure.right
-                    table[name, condition][self._place[question]] = value
+                value = measure.right if as_right else 1 - measure.right
+                columns[name, condition] = self._filled(name, condition, value)
+        view = copy.copy(self)
+        view.evidence, view.in_doubt = [], set()
+        view._counted, view._columns = dict(counted), columns  # noqa: SLF001  # of the same class
+        return view
+
+    def _filled(self, measure: str, condition: str, value: float) -> FloatArray:
+        key = measure, condition, value
+        if key not in self._fillings:
+            column = self._columns[measure, condition].copy()
+            column[[self._place[question] for question in self.missing(condition, measure)]] = value
+            self._fillings[key] = column
+        return self._fillings[key]
 
     def _pair(self, measure: str, condition: str, versus: str) -> tuple[FloatArray, FloatArray]:
         ours, theirs = self.column(measure, condition), self.column(measure, versus)
@@ -302,43 +334,43 @@ class Results:
             raise Unavailable(f"no question has {measure} under both {condition} and {versus}")
         return np.where(both, ours, np.nan), np.where(both, theirs, np.nan)
 
-    def _drawn(self, key: tuple[str, ...]) -> FloatArray:
-        """Bootstrap means of a column, or of its part that is paired with another condition's."""
-        if not self._samples:
-            self._draw(self._usual_keys())
-        if key not in self._samples:
-            self._draw([key])
-        return self._samples[key]
+    def _drawn(self, *columns: FloatArray) -> tuple[FloatArray, ...]:
+        """Bootstrap means of columns that share their draws, kept for whoever asks for the same again."""
+        name = tuple(map(_digest, columns))
+        if name not in self._samples:
+            self._draw([columns, *self._usual()])
+        return self._samples[name]
 
-    def counting(self, counted: Mapping[str, bool]) -> "Results":
-        """The same trials with the missing ones of some conditions counted as right (True) or wrong (False)."""
-        return Results(self.questions, self.conditions, self.baseline, self.observations, counted)
-
-    def _usual_keys(self) -> list[tuple[str, ...]]:
-        found: list[tuple[str, ...]] = []
+    def _usual(self) -> list[tuple[FloatArray, ...]]:
+        """Each measured column, and its pairs with the baseline's: what reports show, drawn all at once."""
+        found: list[tuple[FloatArray, ...]] = []
         for (measure, condition), column in self._columns.items():
             if np.isnan(column).all():
                 continue
-            found.append((measure, condition))
+            found.append((column,))
             theirs = self._columns.get((measure, self.baseline))
             if condition != self.baseline and theirs is not None and not np.isnan(column + theirs).all():
-                found += [(measure, condition, self.baseline), (measure, self.baseline, condition)]
+                found.append(self._pair(measure, condition, self.baseline))
         return found
 
-    def _draw(self, keys: Sequence[tuple[str, ...]]) -> None:
-        columns: dict[bytes, FloatArray] = {}
-        source: dict[tuple[str, ...], bytes] = {}
-        for key in keys:
-            column = self._columns[key[0], key[1]] if len(key) == 2 else self._pair(key[0], key[1], key[2])[0]  # noqa: PLR2004
-            source[key] = column.tobytes()
-            columns[source[key]] = column
+    def _draw(self, groups: Sequence[tuple[FloatArray, ...]]) -> None:
+        """Draws those of the groups of columns that have not been drawn yet."""
+        named = {tuple(map(_digest, group)): group for group in groups}
+        new = {name: group for name, group in named.items() if name not in self._samples}
+        columns = {
+            part: column for name, group in new.items() for part, column in zip(name, group, strict=True)
+        }
         drawn = statistics.bootstrap_means(np.column_stack(list(columns.values())))
-        places = {name: place for place, name in enumerate(columns)}
-        self._samples |= {key: drawn[:, places[name]] for key, name in source.items()}
+        place = {part: place for place, part in enumerate(columns)}
+        self._samples |= {name: tuple(drawn[:, place[part]] for part in name) for name in new}
 
     @staticmethod
     def _interval(estimate: float, samples: npt.NDArray[np.float64], column: FloatArray) -> Estimate:
         return statistics.bootstrap_estimate(estimate, samples, int(np.count_nonzero(~np.isnan(column))))
+
+
+def _digest(column: FloatArray) -> bytes:
+    return hashlib.blake2b(column.tobytes(), digest_size=16).digest()
 
 
 def _listed(counts: Mapping[str, int]) -> str:

@@ -23,6 +23,10 @@ class Index:
         tokenized = [tokens(passage) for passage in passages]
         # rank-bm25 divides by the mean length and by the number of distinct tokens, and fails on none at all.
         self._ranker = BM25Okapi(tokenized, k1=K1, b=B) if any(tokenized) else None
+        if self._ranker is not None:
+            # It gives a term of more than half the passages a quarter of the mean idf. That is negative where passages
+            # are few and alike, and a passage would rank lower for holding the term.
+            self._ranker.idf = {term: abs(idf) for term, idf in self._ranker.idf.items()}
         self._size = len(tokenized)
 
     def rank(self, query: str) -> list[int]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_tokenbench import ledger
+from pytest_tokenbench.prices import Price
 from pytest_tokenbench.records import ModelInfo, Observation, Preparation, Question, Verdict, decode, encode
 
 FORMAT = 1
@@ -45,6 +46,8 @@ class RunRecord:
     commit: str | None
     machine: dict[str, str]
     recipes: dict[str, str] = field(default_factory=dict)
+    recipe_options: dict[str, dict[str, Any]] = field(default_factory=dict)
+    prices: tuple[Price, ...] = ()
     finished: str | None = None
     verdicts: tuple[Verdict, ...] = ()
 

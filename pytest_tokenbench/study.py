@@ -3,7 +3,6 @@
 import ast
 import inspect
 import sys
-import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -89,6 +88,11 @@ class Study:
         found += [f"{here} has several hypotheses {name!r}; give each its own name" for name in _twice(names)]
         for hypothesis in self.hypotheses:
             line = hypothesis.function.__code__.co_firstlineno
+            if not _runs_when_called(hypothesis.function):
+                found.append(
+                    f"line {line}: hypothesis {hypothesis.name!r} is asynchronous or yields, so that calling it does "
+                    "not run it; write a plain function"
+                )
             if not _asserts(hypothesis.function):
                 found.append(
                     f"line {line}: hypothesis {hypothesis.name!r} asserts nothing; state it with assert"
@@ -100,12 +104,25 @@ class Study:
         return found
 
 
+def _runs_when_called(function: Callable[..., Any]) -> bool:
+    return not (
+        inspect.iscoroutinefunction(function)
+        or inspect.isgeneratorfunction(function)
+        or inspect.isasyncgenfunction(function)
+    )
+
+
 def _twice(names: Sequence[str]) -> list[str]:
     return sorted({name for name in names if names.count(name) > 1})
 
 
 def _asserts(function: Callable[..., Any]) -> bool:
-    tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    try:
+        source = inspect.getsource(function)
+    except OSError:
+        return True  # there is no source to look at
+    # Not dedented, since a text over several lines may hold lines that begin at the margin.
+    tree = ast.parse(f"if True:\n{source}" if source[0].isspace() else source)
     return any(
         isinstance(node, ast.Assert)
         or (isinstance(node, ast.Call) and "assert" in ast.unparse(node.func).rpartition(".")[2])

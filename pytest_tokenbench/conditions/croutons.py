@@ -11,20 +11,20 @@ from pytest_tokenbench.preparation import ConstructionError, Encoder, Recipe, Wr
 from pytest_tokenbench.records import Context, Document, Preparation, Question
 from pytest_tokenbench.retrieval import Index
 
-_BULLET = re.compile(r"^\s*(?:[-*+\u2022\u2013\u2014]+|\(?\d{1,3}[.):]|\[\d{1,3}\])\s+")
+_BULLET = re.compile(r"^\s*(?:(?:[-*+#\u2022\u2013\u2014]+|\(?\d{1,3}[.):]|\[\d{1,3}\])\s+)+")
 _NUMBER = re.compile(r"-?\d[\d.]*")
 
 
 def parse_facts(reply: str) -> tuple[list[str], bool]:
     """The facts of a reply, one a line, and whether they had to be recovered from prose.
 
-    Bullets and numbering go, empty lines and exact repeats too, and an announcing line that ends with a colon. A line
-    of several sentences is prose: it is split into its sentences.
+    Bullets, numbering and bold marks go, empty lines and exact repeats too, and an announcing line that ends with a
+    colon. A line of several sentences is prose: it is split into its sentences.
     """
     facts: dict[str, None] = {}
     recovered = False
     for line in reply.splitlines():
-        bare = _BULLET.sub("", line).strip().strip("*").strip()
+        bare = _BULLET.sub("", line.replace("**", "")).strip().strip("*").strip()
         if not scoring.tokens(bare) or bare.endswith(":"):
             continue
         found = passages.sentences(bare)

@@ -52,20 +52,28 @@ def _kept(text: str, max_words: int) -> Iterator[str]:
 _BREAK = re.compile(r"[.!?\u2026][\"')\]\u2019\u201d]*\s+")
 _LAST_WORD = re.compile(r"(\w+(?:\.\w+)*)\.$")
 _ABBREVIATIONS = frozenset({
-    "approx", "c", "ca", "capt", "cf", "col", "dr", "e.g", "fig", "gen", "hon", "i.e", "jr", "lt", "mr", "mrs", "ms",
-    "no", "nos", "op", "prof", "rev", "sgt", "sr", "st", "v", "vol", "vs",
+    "approx", "b", "c", "ca", "capt", "cf", "col", "d", "dr", "e.g", "ed", "eds", "eq", "fig", "figs", "gen", "gov",
+    "hon", "i.e", "jr", "lt", "messrs", "mr", "mrs", "ms", "mt", "mts", "no", "nos", "op", "p", "pp", "prof", "rev",
+    "sen", "sgt", "sr", "st", "v", "vol", "vols", "vs",
+    "jan", "feb", "mar", "apr", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec",
 })  # fmt: skip
+_INITIALS = re.compile(r"[^\W\d_](?:\.[^\W\d_])*")
+# Longer than any abbreviation with its quotes: what a break is judged by, however long the paragraph.
+_REACH = 32
 
 
 def sentences(paragraph: str) -> list[str]:
     """The sentences of a paragraph, cut where . ! ? or an ellipsis is followed by a capital, a digit or a quote.
 
-    Common abbreviations and single initials do not end a sentence.
+    Common abbreviations and initials (J. R., U.S.) do not end a sentence.
     """
     found = []
     start = 0
     for match in _BREAK.finditer(paragraph):
-        if _ends_sentence(paragraph[start : match.start() + 1], paragraph[match.end() :]):
+        end = match.start() + 1
+        if _ends_sentence(
+            paragraph[max(start, end - _REACH) : end], paragraph[match.end() : match.end() + _REACH]
+        ):
             found.append(paragraph[start : match.end()].strip())
             start = match.end()
     found.append(paragraph[start:].strip())
@@ -80,8 +88,8 @@ def _ends_sentence(before: str, after: str) -> bool:
     if last is None:
         return True
     word = last[1]
-    is_initial = len(word) == 1 and word.isupper() and word != "I"
-    return not is_initial and word.lower() not in _ABBREVIATIONS
+    are_initials = word.isupper() and word != "I" and _INITIALS.fullmatch(word)
+    return not are_initials and word.lower() not in _ABBREVIATIONS
 
 
 def chunks(text: str, words: int) -> list[str]:
@@ -100,7 +108,7 @@ def chunks(text: str, words: int) -> list[str]:
 def sections(text: str, words: int) -> list[str]:
     """The text in parts of about `words` words and about equal length, cut at paragraph boundaries.
 
-    Headings stay, each with the paragraph that follows it.
+    Headings stay, each with the paragraph that follows it; one that nothing follows stays at the end.
     """
     pieces: list[str] = []
     heading = ""
@@ -110,6 +118,8 @@ def sections(text: str, words: int) -> list[str]:
         else:
             pieces.append(heading + block)
             heading = ""
+    if heading:
+        pieces.append(heading.rstrip())
     return ["\n\n".join(group) for group in _spread(pieces, words)]
 
 
@@ -133,7 +143,8 @@ def _words(pieces: Iterable[str]) -> int:
 def _spread(pieces: list[str], words: int) -> list[list[str]]:
     """Contiguous groups of about equal length, as many as bring it nearest to `words`."""
     total = _words(pieces)
-    count = max(1, round(total / words))
+    fewer = max(1, total // words)
+    count = min((fewer, fewer + 1), key=lambda parts: abs(total / parts - words))
     groups: list[list[str]] = [[] for _ in range(count)]
     seen = 0
     for piece in pieces:

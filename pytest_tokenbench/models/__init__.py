@@ -6,8 +6,6 @@ from pytest_tokenbench.models.base import Model
 from pytest_tokenbench.scheduling import Order
 from pytest_tokenbench.settings import Settings
 
-BACKENDS = ("ollama", "embedded")
-
 
 def open_model(settings: Settings, say: Callable[[str], None]) -> Model:
     """The model that the settings name; nothing is asked or loaded yet. `say` is told what takes time."""

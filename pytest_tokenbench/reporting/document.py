@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pytest_tokenbench import costs
 from pytest_tokenbench.records import Preparation, Verdict
 from pytest_tokenbench.results import MEASURES, Results, Unavailable
 from pytest_tokenbench.run_folder import FORMAT, Run
@@ -59,6 +60,10 @@ def build(run: Run) -> Json:
         "conditions": conditions,
         "hypotheses": [_verdict(verdict) for verdict in record.verdicts],
     }
+    if record.prices:
+        document["costs"] = _costs(run, results)
+    if run.torn:
+        document["torn_lines"] = len(run.torn)
     return document
 
 
@@ -117,7 +122,7 @@ def _preparation(name: str, results: Results, run: Run) -> Json | None:
     recipe = run.record.recipes.get(name)
     if recipe is None:
         return None
-    built = _latest(run, recipe)
+    built = _latest(run, name)
     usable = [one for one in built.values() if one.failure is None]
     tokens = [_tokens(one) for one in usable]
     per_document = (
@@ -126,6 +131,7 @@ def _preparation(name: str, results: Results, run: Run) -> Json | None:
     questions = len(run.record.questions) / max(1, len({q.document for q in run.record.questions}))
     return {
         "recipe": recipe,
+        "options": run.record.recipe_options.get(name, {}),
         "documents": len(built),
         "failed": {one.document: one.failure for one in built.values() if one.failure is not None},
         "flags": {one.document: list(one.flags) for one in usable if one.flags},
@@ -139,8 +145,14 @@ def _preparation(name: str, results: Results, run: Run) -> Json | None:
     }
 
 
-def _latest(run: Run, recipe: str) -> Mapping[str, Preparation]:
-    return {one.document: one for one in run.preparations if one.recipe == recipe}
+def _latest(run: Run, condition: str) -> Mapping[str, Preparation]:
+    """What a condition's recipe built for each document; another's of the same name has other options."""
+    recipe, options = run.record.recipes[condition], run.record.recipe_options.get(condition, {})
+    return {
+        one.document: one
+        for one in run.preparations
+        if one.recipe == recipe and options.items() <= one.options.items()
+    }
 
 
 def _tokens(one: Preparation) -> int | None:
@@ -168,6 +180,14 @@ def _break_even(name: str, per_document: float | None, results: Results) -> Json
         "questions_per_document": math.floor(per_document / saved) + 1,
         "tokens_saved_per_question": saved,
     }
+
+
+def _costs(run: Run, results: Results) -> list[Json]:
+    prepared = {
+        name: [one for one in _latest(run, name).values() if one.failure is None]
+        for name in run.record.recipes
+    }
+    return [costs.build(price, results, prepared) for price in run.record.prices]
 
 
 def _verdict(verdict: Verdict) -> Json:

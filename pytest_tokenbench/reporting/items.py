@@ -23,11 +23,21 @@ _STATUS: dict[str, tuple[str, str, dict[str, bool]]] = {
     Status.CONSTRUCTION_FAILED: ("c", "CONSTRUCTION FAILED", {"purple": True}),
     Status.ERROR: ("E", "ERROR", {"red": True}),
 }
+_ITEM_OUTCOMES: dict[str, str] = {
+    Status.OVER_WINDOW: "skipped",
+    Status.CONSTRUCTION_FAILED: "skipped",
+    Status.ERROR: "failed",
+}
 LEGEND = "letters: . correct, w wrong, a abstained, m made up, o over window, c construction failed, E error"
 
 
-def teststatus(result: str, outcome: str) -> Teststatus:
-    """Category, letter and `-v` word of a trial whose item ended as `outcome` ("passed", "skipped", "failed")."""
+def teststatus(result: str, outcome: str) -> Teststatus | None:
+    """Category, letter and `-v` word of a trial whose item ended as `outcome` ("passed", "skipped", "failed").
+
+    None where the test function came to another end than its trial, by an assert of its own: that is pytest's to show.
+    """
+    if outcome != _ITEM_OUTCOMES.get(result, "passed"):
+        return None
     letter, word, markup = _STATUS[result]
     return outcome, letter, (word, markup)
 
@@ -86,7 +96,10 @@ def add_suite_properties(config: pytest.Config, record: RunRecord) -> None:
 
 
 def hypothesis_reports(run: ActiveRun, judgement: Judgement, *, strict: bool) -> Iterator[pytest.TestReport]:
-    """The test reports of one hypothesis, as pytest makes them for a test of its own."""
+    """The test reports of one hypothesis, as pytest makes them for a test of its own.
+
+    One whose function broke is reported as an error (of the setup, the only errors that pytest knows), not a failure.
+    """
     verdict = judgement.verdict
     hypothesis = next(one for one in run.loaded.study.hypotheses if one.name == verdict.hypothesis)
     code = hypothesis.function.__code__
@@ -98,16 +111,18 @@ def hypothesis_reports(run: ActiveRun, judgement: Judgement, *, strict: bool) ->
         shown += [(f"{entry.measure}: estimate", repr(entry.estimate)), (f"{entry.measure}: n", str(entry.n))]
         if entry.low is not None and entry.high is not None:
             shown.append((f"{entry.measure}: interval", f"[{entry.low!r}, {entry.high!r}]"))
-    for when in ("setup", "call", "teardown"):
-        is_call = when == "call"
+    shows = "setup" if verdict.ruling is Ruling.ERROR else "call"
+    for when in dict.fromkeys(("setup", shows, "teardown")):
+        told = when == shows
+        numbers = "\n".join(map(_shown, verdict.evidence)) if told and detail else ""
         yield pytest.TestReport(
             nodeid=node,
             location=location,
             keywords={verdict.hypothesis: 1},
-            outcome=outcome if is_call else "passed",
-            longrepr=detail if is_call else None,
+            outcome=outcome if told else "passed",
+            longrepr=detail if told else None,
             when=when,
-            sections=[("tokenbench", "\n".join(map(_shown, verdict.evidence)))] if is_call and detail else [],
+            sections=[("tokenbench", numbers)] if numbers else [],
             user_properties=shown if when == "teardown" else [],
         )
 

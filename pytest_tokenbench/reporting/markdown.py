@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from pytest_tokenbench.reporting import terminal, wording
+from pytest_tokenbench.reporting import costs, terminal, wording
 from pytest_tokenbench.run_folder import RunRecord
 
 Json = Mapping[str, Any]
@@ -24,11 +24,13 @@ def render(document: Json, record: RunRecord) -> str:
         f"{document['documents']} documents, {document['questions']} questions "
         f"({document['answerable']} answerable), {document['order']} order."
     )
-    parts.append(terminal.table(document, terminal.WIDE, style="github"))
+    parts.append(terminal.markdown_table(document))
+    for entry in document.get("costs", []):
+        parts.append(f"{escape(costs.heading(entry, document))}:")
+        parts.append(costs.table(entry, document["baseline"], style="github"))
     parts.append(_hypotheses(document))
-    parts.append(
-        "## Missing or doubtful\n\n" + "\n".join(f"- {escape(note)}" for note in wording.notes(document))
-    )
+    notes = wording.notes(document) + costs.notes(document)
+    parts.append("## Missing or doubtful\n\n" + "\n".join(f"- {escape(note)}" for note in notes))
     parts.append(_what_was_run(record))
     return "\n\n".join(parts) + "\n"
 

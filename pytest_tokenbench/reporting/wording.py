@@ -60,11 +60,14 @@ def preparation(made: Json | None) -> str:
     return _NONE if per_document is None else f"{per_document:,.0f}"
 
 
-def break_even(made: Json | None) -> str:
-    """Questions per document from which the condition is cheaper than the baseline."""
-    if made is None:
-        return "1"
-    found = made["break_even"]
+def break_even(made: Json) -> str:
+    """Questions per document from which a condition is cheaper than the baseline."""
+    if "reduction" not in made:
+        return "baseline"
+    if made["preparation"] is None:
+        saves = made["reduction"].get("estimate")
+        return _NONE if saves is None else "1" if saves > 0 else "never"
+    found = made["preparation"]["break_even"]
     return "never" if "never" in found else str(found.get("questions_per_document", _NONE))
 
 
@@ -86,6 +89,8 @@ def notes(document: Json) -> list[str]:
     found = [QUICK_NOTICE] if document["quick"] else []
     if not document["finished"]:
         found.append("this run did not come to its end")
+    if document.get("torn_lines"):
+        found.append("the last line of a ledger was cut short while it was written, and is left out")
     found.append(plain(document["registration"]))
     for name, made in document["conditions"].items():
         found.extend(_missing_notes(name, made))
