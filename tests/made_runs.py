@@ -1,0 +1,126 @@
+"""A run made by hand: two documents, four questions, conditions A and C, with numbers that are easy to work with."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from pytest_tokenbench import run_folder
+from pytest_tokenbench.ledger import Ledger
+from pytest_tokenbench.prices import Price
+from pytest_tokenbench.records import (
+    ModelInfo,
+    Observation,
+    Outcome,
+    Preparation,
+    Question,
+    Ruling,
+    Scores,
+    Status,
+    Verdict,
+)
+from pytest_tokenbench.run_folder import Run, RunRecord
+
+QUESTIONS = (
+    Question("mill-q1", "mill", "Who built it?", ("Finch",), answerable=True),
+    Question("mill-q2", "mill", "When was the mill closed?", ("1931",), answerable=True),
+    Question("mill-q3", "mill", "How many?", ("4",), answerable=True),
+    Question("quay-q1", "quay", "How long is the quay?", ("31 metres",), answerable=True),
+)
+A_INPUT = {"mill-q1": 1010, "mill-q2": 1020, "mill-q3": 1005, "quay-q1": 2000}
+C_INPUT = 100
+OUTPUT = 5
+BY_HAND = Price("by hand", "EUR", input=2.0, cached_input=0.5, output=10.0)
+
+
+def observation(question: Question, condition: str, input_tokens: int) -> Observation:
+    return Observation(
+        study="made",
+        question=question.id,
+        document=question.document,
+        condition=condition,
+        reader="reader",
+        repeat=0,
+        status=Status.OK,
+        started="2026-01-02T03:04:05.000+00:00",
+        host="host",
+        worker="main",
+        outcome=Outcome.CORRECT,
+        answer=question.answers[0],
+        input_tokens=input_tokens,
+        output_tokens=OUTPUT,
+        scores=Scores(abstained=False, correct=True, f1=1.0, squad_f1=1.0, exact_match=True),
+        context_sha256=f"the {question.document} under {condition}",
+    )
+
+
+def observations() -> tuple[Observation, ...]:
+    return tuple(
+        observation(question, condition, A_INPUT[question.id] if condition == "A" else C_INPUT)
+        for question in QUESTIONS
+        for condition in ("A", "C")
+    )
+
+
+def preparation(document: str, input_tokens: int | None, output_tokens: int) -> Preparation:
+    return Preparation(
+        key=f"summary-{document}",
+        recipe="summary",
+        document=document,
+        document_sha256="0" * 64,
+        prompt_sha256="0" * 64,
+        model_digest="digest",
+        options={},
+        units=("A summary.",),
+        flags=(),
+        calls=1,
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
+        seconds=1.0,
+    )
+
+
+PREPARATIONS = (preparation("mill", 1000, 100), preparation("quay", 2000, 50))
+
+
+def record(*prices: Price) -> RunRecord:
+    return RunRecord(
+        format=run_folder.FORMAT,
+        study="made",
+        study_file="test_made.py",
+        started="2026-01-02T03:04:05+00:00",
+        quick=False,
+        order="cold",
+        backend="ollama",
+        baseline="A",
+        conditions=("A", "C"),
+        questions=QUESTIONS,
+        scheduled=8,
+        model=ModelInfo("ollama", "reader:1b", "digest", 4096),
+        hashes={},
+        registration="pre-registered in commit 0",
+        registered=(),
+        commit=None,
+        machine={},
+        recipes={"C": "summary"},
+        prices=prices,
+        finished="2026-01-02T03:14:05+00:00",
+        verdicts=(Verdict("H1", "C costs less.", Ruling.PASSED),),
+    )
+
+
+def run(*prices: Price) -> Run:
+    return Run(record(*prices), observations(), PREPARATIONS)
+
+
+def folder(reports: Path, *prices: Price) -> Path:
+    """The run's folder, with its ledgers and without results."""
+    made = run(*prices)
+    path = run_folder.create(reports, replace(made.record))
+    for name, records in (
+        (run_folder.OBSERVATIONS, made.observations),
+        (run_folder.PREPARATIONS, made.preparations),
+    ):
+        ledger = Ledger(path / name)
+        for one in records:
+            ledger.append(one)
+        ledger.close()
+    return path
