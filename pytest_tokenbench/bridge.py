@@ -1,7 +1,7 @@
 """Between pytest's session and ours: which studies were collected, and the roads for observations and verdicts."""
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any, cast
 
@@ -47,6 +47,11 @@ class Trial:
         if seen.status is not Status.OK:
             pytest.skip(f"{seen.status.replace('_', ' ')}: {seen.error_message}")
         return seen
+
+
+def _named(module: Any, name: str) -> Any:
+    """The function that test ids name so, `Class::function` in a class; None if there is none."""
+    return reduce(lambda found, part: getattr(found, part, None), name.split("::"), module)
 
 
 class Bridge:
@@ -101,18 +106,13 @@ class Bridge:
 
     def start_ids(self, session: pytest.Session, files: Iterable[Path], ids: Iterable[str]) -> None:
         """Begins the runs of what xdist's workers collected; `files` are imported here as pytest does it."""
-        functions = {
-            (file, name): study
-            for file in files
-            for name, function in vars(pytest.Module.from_parent(session, path=file).obj).items()
-            if (study := study_of(function)) is not None
-        }
+        modules = {file: pytest.Module.from_parent(session, path=file).obj for file in files}
         selected: dict[int, tuple[Loaded, set[TrialKey]]] = {}
         names: dict[int, dict[str, TrialKey]] = {}
         for node in ids:
             path, _, rest = node.partition("::")
             file, (name, _, parameter) = self._config.rootpath / path, rest.partition("[")
-            study = functions.get((file, name))
+            study = study_of(_named(modules.get(file), name))
             if study is None:
                 continue
             if id(study) not in selected:
@@ -149,9 +149,18 @@ class Bridge:
     def attach(self, item: pytest.Item, report: pytest.TestReport) -> None:
         """Gives the observation of an item to its call report, and its JUnit properties to the item."""
         found = getattr(item, "funcargs", {}).get("trial")
-        if isinstance(found, Trial) and found.observation is not None:
+        if not isinstance(found, Trial):
+            return
+        if found.observation is not None:
             report.user_properties.append((PROPERTY, encode(found.observation).decode()))
             item.user_properties.extend(shown.properties(found.observation))
+            if report.skipped and isinstance(report.longrepr, tuple):
+                # As for a test that is marked to be skipped: its own place, not the one in here.
+                line = item.location[1]
+                report.longrepr = (str(item.path), (line or 0) + 1, report.longrepr[2])
+        elif report.passed:
+            report.outcome = "failed"
+            report.longrepr = "nothing was measured: the test function did not call trial.ask()"
 
     def receive(self, report: pytest.TestReport) -> None:
         """Takes the observation out of a report and puts it on disk."""
@@ -167,8 +176,13 @@ class Bridge:
                 return
 
     def teststatus(self, report: pytest.TestReport) -> Teststatus | None:
-        """Letter and word of a trial's report, None for any other."""
-        result = self._results.get(report.nodeid) if report.when == "call" else None
+        """Letter and word of a trial's report, None for any other.
+
+        None at the session's end too for skipped ones: pytest sums those up under the word of the first.
+        """
+        if report.when != "call" or (report.skipped and self._controller is None):
+            return None
+        result = self._results.get(report.nodeid)
         return None if result is None else shown.teststatus(result, report.outcome)
 
     def finish(self, session: pytest.Session) -> None:
@@ -176,8 +190,10 @@ class Bridge:
         if self._controller is None:
             return
         controller, self._controller = self._controller, None
-        is_interrupted = session.exitstatus in {pytest.ExitCode.INTERRUPTED, pytest.ExitCode.INTERNAL_ERROR}
-        self.outcomes = controller.finish(interrupted=is_interrupted)
+        broken = session.exitstatus in {pytest.ExitCode.INTERRUPTED, pytest.ExitCode.INTERNAL_ERROR}
+        self.outcomes = controller.finish(
+            interrupted=broken or bool(session.shouldstop) or bool(session.shouldfail)
+        )
         reporter = self._config.pluginmanager.get_plugin("terminalreporter")
         # Under xdist the reporter does not know that its progress line has not ended.
         if reporter is not None and reporter._tw.width_of_current_line:  # noqa: SLF001
@@ -213,7 +229,8 @@ class Bridge:
                 else folder
             )
             reporter.write_line(f"run folder: {where}")
-            reporter.write_line(shown.LEGEND)
+            for line in terminal.wrapped(shown.LEGEND, width):
+                reporter.write_line(line)
 
     def close(self) -> None:
         """Gives back what this process holds."""

@@ -11,7 +11,7 @@ from pytest_tokenbench.corpus import files, manifest, sums
 from pytest_tokenbench.hypotheses import Judgement, judge
 from pytest_tokenbench.ledger import Ledger
 from pytest_tokenbench.loading import Loaded
-from pytest_tokenbench.models.base import ModelError
+from pytest_tokenbench.models.base import ModelError, UnreachableError
 from pytest_tokenbench.preparation import Recipe, Store
 from pytest_tokenbench.prices import Price, PriceError
 from pytest_tokenbench.records import Observation, Preparation, Ruling, Verdict
@@ -20,6 +20,8 @@ from pytest_tokenbench.run_folder import Run, RunRecord
 from pytest_tokenbench.scheduling import TrialKey
 from pytest_tokenbench.settings import Settings
 from pytest_tokenbench.worker import Worker
+
+UNFINISHED = "the run did not come to its end"
 
 
 class StartError(Exception):
@@ -37,10 +39,6 @@ class ActiveRun:
     ledger: Ledger
     observations: dict[tuple[str, str, int], Observation] = field(default_factory=dict)
     preparations: list[Preparation] = field(default_factory=list)
-
-    def is_complete(self) -> bool:
-        """Whether every selected trial has been observed."""
-        return len(self.observations) >= len(self.selected)
 
     def as_run(self) -> Run:
         """The run as it would be read back from its folder."""
@@ -82,6 +80,8 @@ class Controller:
             if self.settings.prices is not None:
                 self._prices = prices.read(self.settings.prices, dt.datetime.now(dt.UTC))
             self._worker.info  # noqa: B018  # asks the server now, before anything is written
+        except UnreachableError as error:
+            raise StartError(f"{error}; --tokenbench-backend embedded needs no server") from error
         except (PriceError, ModelError) as error:
             raise StartError(str(error)) from error
         for loaded, selected in chosen:
@@ -109,7 +109,7 @@ class Controller:
         registered = registration.check(
             [loaded.questions_file, loaded.corpus, loaded.file], self._root, loaded.faults
         )
-        recipes = {name: condition.recipe() for name, condition in loaded.conditions.items()}
+        recipes = {condition.id: condition.recipe() for condition in loaded.study.conditions}
         prompts = {
             trial.PROMPT,
             *(prompt for recipe in recipes.values() if recipe for prompt in recipe.prompts),
@@ -204,26 +204,26 @@ class Controller:
         run.observations[observation.key] = observation
 
     def finish(self, *, interrupted: bool) -> list[Outcome]:
-        """Judges the hypotheses and writes what came out. Called once, when the last trial is in."""
+        """Judges the hypotheses and writes what came out. Called once, when the last trial is in.
+
+        A run that was interrupted is not judged: the trials that it lacks would be those that came late in its order.
+        """
         outcomes = [self._close(run, interrupted=interrupted) for run in self._runs.values()]
         self._runs.clear()
         return outcomes
 
     def _close(self, run: ActiveRun, *, interrupted: bool) -> Outcome:
         run.ledger.close()
-        broken = interrupted or not run.is_complete()
         results = document.results_of(run.as_run())
         judgements = tuple(
-            Judgement(
-                Verdict(hypothesis.name, hypothesis.statement, Ruling.UNAVAILABLE, "the run was interrupted")
-            )
-            if broken
+            Judgement(Verdict(hypothesis.name, hypothesis.statement, Ruling.UNAVAILABLE, UNFINISHED))
+            if interrupted
             else judge(hypothesis, results)
             for hypothesis in run.loaded.study.hypotheses
         )
         run.record = replace(
             run.record,
-            finished=None if broken else _now(),
+            finished=None if interrupted else _now(),
             verdicts=tuple(judgement.verdict for judgement in judgements),
         )
         run_folder.write_record(run.folder, run.record)

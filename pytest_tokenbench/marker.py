@@ -16,6 +16,6 @@ def study_of(function: Any) -> "Study | None":
 
 
 def files_that_may_declare(root: Path, ids: Iterable[str]) -> list[Path]:
-    """The files of these test ids whose text has a `.trials` decorator in it, so that only they need be imported."""
+    """The files of these test ids whose text has the name `trials` in it, so that only they need be imported."""
     files = [root / name for name in dict.fromkeys(node.partition("::")[0] for node in ids)]
-    return [file for file in files if file.suffix == ".py" and b".trials" in file.read_bytes()]
+    return [file for file in files if file.suffix == ".py" and b"trials" in file.read_bytes()]

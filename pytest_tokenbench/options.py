@@ -49,6 +49,12 @@ def add(parser: pytest.Parser) -> None:
     option("prices", "TOML file with prices per million tokens; adds cost per question.", metavar="FILE")
 
 
+def are_given(config: pytest.Config) -> bool:
+    """Whether any option is set, on the command line or in the ini file."""
+    names = [name for name in vars(config.option) if name.startswith("tokenbench_")]
+    return any(config.getoption(name) is not None or config.getini(name) is not None for name in names)
+
+
 def read(config: pytest.Config) -> "Settings":
     """The settings that command line and ini file give, in that order of precedence.
 

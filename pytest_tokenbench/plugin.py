@@ -20,6 +20,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     options.add(parser)
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Refuses options that cannot be used before anything is collected. xdist's workers are given the same ones."""
+    if options.are_given(config) and not hasattr(config, "workerinput"):
+        options.read(config)
+
+
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Remembers the session, which xdist's hooks do not hand over."""
     session.config.stash[_SESSION] = session
@@ -37,7 +43,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def trial(request: pytest.FixtureRequest) -> "Trial":
     """One question under one condition of a study; `trial.ask()` runs it."""
     if study_of(request.function) is None:
-        raise pytest.UsageError("the fixture 'trial' is for functions decorated with @study.trials")
+        pytest.fail("the fixture 'trial' is for functions decorated with @study.trials", pytrace=False)
     return _bridge(request.config).trial(request)
 
 

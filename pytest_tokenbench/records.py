@@ -73,7 +73,8 @@ class ModelInfo:
     """What answered: everything about a model and its server that could change a number.
 
     None means that the server did not tell. `window` is the context length in tokens that was really given,
-    `trained_window` the one the model was trained for; `extension` says how the former came to exceed the latter.
+    `trained_window` the one the model was trained for; `extension` says how the former came to exceed the latter. `options` are what every request is pinned to;
+    `engine` is how this process happened to run it (threads, caches), which preparations do not depend on.
     """
 
     backend: str
@@ -88,6 +89,7 @@ class ModelInfo:
     extension: str | None = None
     host: str | None = None
     options: dict[str, Any] = field(default_factory=dict)
+    engine: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

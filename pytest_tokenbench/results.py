@@ -113,7 +113,7 @@ class Figure:
 
     def _end(self, end: float | None) -> float:
         if end is None:
-            raise Unavailable(f"{self.name} rests on {self.n} question and has no interval")
+            raise Unavailable(f"{self.name} has no interval (n={self.n})")
         return end
 
 

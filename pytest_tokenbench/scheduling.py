@@ -64,7 +64,7 @@ def arrange(families: Mapping[str, str], questions: Sequence[Question], order: O
 
 def _alternate(queues: list[list[TrialKey]]) -> list[TrialKey]:
     """Takes from the longest queue that is not the one just taken from, so that none is left over at the end."""
-    heap = [(-len(queue), place) for place, queue in enumerate(queues)]
+    heap = [(-len(queue), place) for place, queue in enumerate(queues) if queue]
     heapq.heapify(heap)
     arranged: list[TrialKey] = []
     last = -1

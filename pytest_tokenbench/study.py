@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,9 @@ from pytest_tokenbench.marker import ATTRIBUTE
 
 if TYPE_CHECKING:
     from pytest_tokenbench.results import Results
+
+# As of questions' ids: both stand in test ids.
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -52,11 +56,13 @@ class Study:
         self.conditions = tuple(conditions)
         self.baseline = baseline
         self.hypotheses: list[Hypothesis] = []
+        self._functions: dict[str, None] = {}
         self._line = sys._getframe(1).f_lineno  # noqa: SLF001  # the author's line, for messages
 
     def trials(self, function: Function) -> Function:
         """Decorates the test function that is run once per trial; it takes the fixture `trial`."""
         setattr(function, ATTRIBUTE, self)
+        self._functions[function.__qualname__] = None
         return function
 
     def hypothesis(self, name: str) -> Callable[[Function], Function]:
@@ -78,6 +84,13 @@ class Study:
             f"{here} has {known.count(name)} conditions {name!r}; give each its own id"
             for name in _twice(known)
         ]
+        found += [
+            f"{here} has a condition {name!r}; an id is made of letters of English, digits, '.', '_' and '-'"
+            for name in known
+            if not _ID.fullmatch(name)
+        ]
+        if len(self._functions) > 1:
+            found.append(f"{here} has the test functions {' and '.join(self._functions)}; a study has one")
         if not known:
             found.append(f"{here} has no condition")
         elif self.baseline not in known:

@@ -11,7 +11,7 @@ from pytest_tokenbench.preparation import ConstructionError, Encoder, Recipe, Wr
 from pytest_tokenbench.records import Context, Document, Preparation, Question
 from pytest_tokenbench.retrieval import Index
 
-_BULLET = re.compile(r"^\s*(?:(?:[-*+#\u2022\u2013\u2014]+|\(?\d{1,3}[.):]|\[\d{1,3}\])\s+)+")
+_BULLET = re.compile(r"^\s*(?:(?:[-*+#\u2022\u2013\u2014]+|\(?\d{1,3}[.):]|\[\d{1,3}\])(?:\s+|$))+")
 _NUMBER = re.compile(r"-?\d[\d.]*")
 
 
@@ -27,7 +27,7 @@ def parse_facts(reply: str) -> tuple[list[str], bool]:
         bare = _BULLET.sub("", line.replace("**", "")).strip().strip("*").strip()
         if not scoring.tokens(bare) or bare.endswith(":"):
             continue
-        found = passages.sentences(bare)
+        found = [sentence for sentence in passages.sentences(bare) if scoring.tokens(sentence)]
         recovered = recovered or len(found) > 1
         facts.update(dict.fromkeys(found))
     return list(facts), recovered

@@ -88,7 +88,7 @@ class EmbeddedModel:
     def describe(self) -> ModelInfo:
         """Loads the model, downloading it where that is needed, and tells what it is and what window it got.
 
-        `options` has what each request is pinned to and what the engine was set to.
+        `options` has what each request is pinned to, `engine` what the engine was set to.
         """
         return self._there().info
 
@@ -143,8 +143,8 @@ class EmbeddedModel:
                 parameter_size=_short(given.n_params),
                 family=_text(facts.get("general.architecture")),
                 extension=settings.extension(given.n_ctx),
-                options={
-                    **PINNED,
+                options=dict(PINNED),
+                engine={
                     "cache_prompt": self._reuse_prefix,
                     **settings.record(),
                     "build": " ".join(str(engine.get_system_info()).split()),

@@ -103,14 +103,17 @@ class OllamaModel:
     def _look(self) -> ModelInfo:
         version = self._ask("GET", "/api/version", _Version).version
         models = self._models("/api/tags")
-        listed = self._find(models)
+        listed = next((model for model in models if model.is_called(self.name)), None)
         if listed is None:
             raise self._missing(models)
         shown = self._ask("POST", "/api/show", _Shown, {"model": self.name})
         body = self._chat([], thinks="thinking" in (shown.capabilities or ()))
         self._ask("POST", "/api/chat", _Reply, body)
-        running = self._find(self._models("/api/ps"))
-        window = running.context_length if running else 0
+        loaded = self._models("/api/ps")
+        # Models that share their weights are loaded once, and listed by the name that was first asked for.
+        alike = [model for model in loaded if model.details == listed.details]
+        running = [model for model in loaded if model.is_called(self.name)] or alike
+        window = running[0].context_length if len(running) == 1 else 0
         pinned = {key: body[key] for key in (*UNCUT, "think") if key in body}
         return ModelInfo(
             backend="ollama",
@@ -134,9 +137,6 @@ class OllamaModel:
         body["options"] = {**PINNED, "num_ctx": self._asked_window}
         return body
 
-    def _find(self, models: Sequence["_Listed"]) -> "_Listed | None":
-        return next((model for model in models if model.is_called(self.name)), None)
-
     def _models(self, path: str) -> Sequence["_Listed"]:
         return self._ask("GET", path, _Models).models or ()
 
@@ -149,9 +149,7 @@ class OllamaModel:
             names,
         )
 
-    def _ask(
-        self, method: str, path: str, kind: type["Reply"], body: dict[str, Any] | None = None
-    ) -> "Reply":
+    def _ask(self, method: str, path: str, kind: type["Kind"], body: dict[str, Any] | None = None) -> "Kind":
         """What the server replies, or the ModelError that fits."""
         url = self.host + path
         try:
@@ -228,11 +226,10 @@ def _no_certificates() -> ssl.SSLContext:
 
 
 def _is_loopback(host: str) -> bool:
-    try:
+    with contextlib.suppress(ValueError):
         ip = ipaddress.ip_address(host)
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
-    return ip.is_loopback or ip.is_unspecified
+        return ip.is_loopback or ip.is_unspecified
+    return host == "localhost" or host.endswith(".localhost")
 
 
 # What the server replies, in so far as it is used: all else is passed over. Go leaves out zeros and writes null lists
@@ -295,10 +292,10 @@ class _Reply(msgspec.Struct):
     total_duration: _Count | None = None
 
 
-Reply = TypeVar("Reply", _Version, _Models, _Shown, _Reply)
+Kind = TypeVar("Kind", _Version, _Models, _Shown, _Reply)
 
 
-def _parsed(content: bytes, kind: type[Reply], url: str) -> Reply:
+def _parsed(content: bytes, kind: type[Kind], url: str) -> Kind:
     try:
         return msgspec.json.decode(content, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

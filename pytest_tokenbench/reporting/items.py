@@ -1,7 +1,7 @@
 """What pytest shows of trials and hypotheses: letters, words, JUnit properties, test reports."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from _pytest.junitxml import xml_key
@@ -111,9 +111,11 @@ def hypothesis_reports(run: ActiveRun, judgement: Judgement, *, strict: bool) ->
         shown += [(f"{entry.measure}: estimate", repr(entry.estimate)), (f"{entry.measure}: n", str(entry.n))]
         if entry.low is not None and entry.high is not None:
             shown.append((f"{entry.measure}: interval", f"[{entry.low!r}, {entry.high!r}]"))
-    shows = "setup" if verdict.ruling is Ruling.ERROR else "call"
-    for when in dict.fromkeys(("setup", shows, "teardown")):
-        told = when == shows
+    phases: list[Literal["setup", "call", "teardown"]] = ["setup", "call", "teardown"]
+    if verdict.ruling is Ruling.ERROR:
+        phases.remove("call")
+    for when in phases:
+        told = when == phases[-2]
         numbers = "\n".join(map(_shown, verdict.evidence)) if told and detail else ""
         yield pytest.TestReport(
             nodeid=node,

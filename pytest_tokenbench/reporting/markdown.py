@@ -8,12 +8,12 @@ from pytest_tokenbench.reporting import costs, terminal, wording
 from pytest_tokenbench.run_folder import RunRecord
 
 Json = Mapping[str, Any]
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|])")
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&])")
 
 
 def escape(text: str) -> str:
-    """Text from outside, shown as it is written."""
-    return _SPECIAL.sub(r"\\\1", wording.plain(text))
+    """Text from outside, shown as it is written, on one line."""
+    return _SPECIAL.sub(r"\\\1", " ".join(wording.plain(text).split()))
 
 
 def render(document: Json, record: RunRecord) -> str:

@@ -57,7 +57,8 @@ def markdown_table(document: Json) -> str:
 
 def _render(document: Json, chosen: Mapping[str, Callable[[Json], str]], style: str) -> str:
     rows = [
-        [name, *(cell(made) for cell in chosen.values())] for name, made in document["conditions"].items()
+        [wording.plain(name), *(cell(made) for cell in chosen.values())]
+        for name, made in document["conditions"].items()
     ]
     alignment = ["left"] + ["right"] * len(chosen)
     return tabulate(rows, ["", *chosen], tablefmt=style, disable_numparse=True, colalign=alignment)
@@ -90,4 +91,4 @@ def summary(document: Json, width: int) -> list[tuple[str, dict[str, bool]]]:
 def wrapped(text: str, width: int) -> list[str]:
     """The lines of a text in a terminal of `width` columns, all but the first indented."""
     indent = " " * (len(text) - len(text.lstrip()) + 4)
-    return textwrap.wrap(text, max(40, width), subsequent_indent=indent) or [""]
+    return textwrap.wrap(wording.plain(text), max(40, width), subsequent_indent=indent) or [""]

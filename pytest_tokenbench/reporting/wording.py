@@ -37,7 +37,7 @@ def reduction(figure: Json) -> str:
 
 def points(figure: Json) -> str:
     """A paired difference in percentage points with its interval: -5.0 [-12.5, +2.5]."""
-    return f"{100 * figure['estimate']:+.1f}" + _ends(figure, "{:+.1f}") if "estimate" in figure else _NONE
+    return f"{100 * figure['estimate']:+z.1f}" + _ends(figure, "{:+z.1f}") if "estimate" in figure else _NONE
 
 
 def seconds(figure: Json) -> str:
@@ -95,10 +95,9 @@ def notes(document: Json) -> list[str]:
     for name, made in document["conditions"].items():
         found.extend(_missing_notes(name, made))
     found.extend(_prefill_notes(document["conditions"]))
-    recipes = {made["preparation"]["recipe"]: made["preparation"] for made in _prepared(document)}
-    for recipe, made in recipes.items():
+    for recipe, made in _prepared(document).items():
         found.extend(_preparation_notes(recipe, made))
-    if any(_has_zero_width(made) for made in document["conditions"].values()):
+    if _shows_zero_width(document):
         found.append(
             "! marks an interval of zero width: nothing varied in this sample, which is not certainty"
         )
@@ -151,12 +150,25 @@ def _preparation_notes(recipe: str, made: Json) -> list[str]:
     return found
 
 
-def _prepared(document: Json) -> list[Json]:
-    return [made for made in document["conditions"].values() if made["preparation"]]
+def _prepared(document: Json) -> dict[str, Json]:
+    """What was built, by recipe; recipes of one name but other options are told apart by their conditions."""
+    sharing: dict[tuple[str, str], dict[str, Json]] = {}
+    for name, made in document["conditions"].items():
+        if made["preparation"]:
+            recipe = made["preparation"]["recipe"], repr(made["preparation"]["options"])
+            sharing.setdefault(recipe, {})[name] = made["preparation"]
+    names = [name for name, _ in sharing]
+    return {
+        name if names.count(name) == 1 else f"{name} ({', '.join(made)})": next(iter(made.values()))
+        for (name, _), made in sharing.items()
+    }
 
 
-def _has_zero_width(made: Json) -> bool:
-    figures = [*made["measures"].values(), *made.get("differences", {}).values()]
-    shown = ("accuracy", "abstention", "made_up")
-    named = [made["measures"][name] for name in shown] + [made.get("differences", {}).get("accuracy", {})]
-    return any(figure.get("zero_width") for figure in named if figure in figures)
+def _shows_zero_width(document: Json) -> bool:
+    for made in document["conditions"].values():
+        if any(
+            one["accuracy"].get("zero_width") for one in (made["measures"], made.get("differences")) if one
+        ):
+            return True
+    evidence = [entry for verdict in document["hypotheses"] for entry in verdict["evidence"]]
+    return any(entry["low"] is not None and entry["low"] == entry["high"] for entry in evidence)

@@ -68,9 +68,9 @@ def test_the_model_is_described_in_full(fresh):
     assert (info.quantization, info.parameter_size, info.family) == ("Q4_1", "134.52M", "llama")
     assert info.server_version.startswith("xllamacpp 20")
     assert info.options["temperature"] == 0
-    assert info.options["cache_prompt"] is False
-    assert info.options["threads"] >= 1
-    json.dumps(info.options)
+    assert info.engine["cache_prompt"] is False
+    assert info.engine["threads"] >= 1
+    json.dumps(info.options | info.engine)
 
 
 def test_a_file_goes_by_its_own_name(reusing):
@@ -132,7 +132,7 @@ def test_a_window_beyond_the_trained_one_is_extended_and_recorded(model_file):
     info = model.describe()
     assert (info.window, info.trained_window) == (9000, 8192)
     assert info.extension == "YaRN x1.1 from 8,192"
-    assert info.options["yarn_orig_ctx"] == 8192
+    assert info.engine["yarn_orig_ctx"] == 8192
     assert model.generate(QUESTION, max_tokens=2).input_tokens == TOKENS
     model.close()
 

@@ -1,0 +1,97 @@
+"""Which trials are collected and run, and how they are named."""
+
+import pytest
+from small_project import IDS, PASSING, QUESTIONS, STUDY
+
+WHOLE = {f"test_small.py::test_small[{name}-{one['id']}]" for name in IDS for one in QUESTIONS}
+
+
+def test_collecting_needs_no_server_and_writes_nothing(project, workers):
+    ran = project.run(workers, "--collect-only", "-q", OLLAMA_HOST="http://127.0.0.1:9")
+
+    assert {line for line in ran.lines if "::" in line} == WHOLE
+    assert ran.status == pytest.ExitCode.OK
+    assert not ran.folders
+    assert not (project.path / ".tokenbench").exists()
+
+
+def test_faulty_study_cannot_be_collected(make_project):
+    ran = make_project(study=STUDY.replace('baseline="A"', 'baseline="Z"')).run("-n0", "--collect-only")
+
+    assert ran.status == pytest.ExitCode.USAGE_ERROR
+    assert ran.count("study 'small' has the unknown baseline 'Z'") == 1
+
+
+@pytest.fixture(scope="module")
+def chosen(make_project, server, workers):
+    return make_project(study=STUDY + PASSING).run(workers, "--tokenbench-conditions= A, D25", server=server)
+
+
+def test_conditions_option_leaves_only_these(chosen):
+    assert {name.rpartition("-")[0].rpartition("-")[0] for name in chosen.observations} == {"A", "D25"}
+    assert len(chosen.observations) == 12
+    assert chosen.file("run.json")["scheduled"] == 12
+
+
+def test_what_was_not_measured_is_said_and_shown_as_unknown(chosen):
+    chosen.has("B2 *- *- *- *-", "C *- *- *- *-", "D25 *74 *")
+    chosen.has("note: B2: not measured", "note: C: not measured", "note: Dall: not measured")
+    report = [line for line in chosen.file("report.md").splitlines() if line.startswith(("| C ", "| B2"))]
+    assert [line.replace(" ", "") for line in report] == ["|B2|-|-|-|-|-|-|-|0|-|", "|C|-|-|-|-|-|-|-|-|-|"]
+
+
+def test_only_the_preparations_that_are_needed_are_built(chosen):
+    assert {one["recipe"] for one in chosen.file("preparations.jsonl")} == {"croutons"}
+
+
+def test_unavailable_hypothesis_is_skipped_with_its_reason_and_gives_exit_status_0(chosen):
+    assert chosen.status == pytest.ExitCode.OK
+    assert chosen.verdicts == {"H1": "passed", "H3": "unavailable"}
+    chosen.has("H3 unavailable (condition B2 was not measured): D25 makes up answers on*")
+    assert chosen.letters().endswith(".s")
+
+
+def test_strict_makes_an_unavailable_hypothesis_fail(make_project, server, workers):
+    ran = make_project(study=STUDY + PASSING).run(
+        workers, "-rs", "-k", "D25 or A-", "--tokenbench-strict", server=server
+    )
+
+    assert ran.status == pytest.ExitCode.TESTS_FAILED
+    ran.has("_* H3 _*", "unavailable: condition B2 was not measured")
+    ran.has("=* 1 failed, 13 passed* in *")
+    assert ran.verdicts == {"H1": "passed", "H3": "unavailable"}
+
+
+def test_keyword_selects_one_condition(make_project, server):
+    ran = make_project(study=STUDY + PASSING).run("-n0", "-rs", "-k", "D25", server=server)
+
+    assert len(ran.observations) == 6
+    ran.has("=* 6 passed, 2 skipped, 30 deselected in *")
+    ran.has("SKIPPED [[]1] test_small.py:27: unavailable: condition A was not measured")
+    assert "this run did not come to its end" not in ran.text
+
+
+def test_one_trial_can_be_asked_for_by_its_id(make_project, server):
+    ran = make_project(study=STUDY + PASSING).run("test_small.py::test_small[A-kell-q01]", server=server)
+
+    assert set(ran.observations) == {"A-kell-q01"}
+    ran.has("H1 unavailable (condition D25 was not measured): *")
+
+
+def test_study_in_a_class_and_under_another_name_is_run_alike(make_project, server, workers):
+    kept = STUDY.partition("\n\n\n@study.trials")[0]
+    study = f"{kept}\n\nasked = study.trials\n\n\nclass TestSmall:\n    @asked\n    def test_it(self, trial):\n        trial.ask()\n"
+    ran = make_project(study=study).run(workers, "--tokenbench-conditions=A", server=server)
+
+    assert len(ran.observations) == 6
+    ran.has("=* 6 passed in *")
+
+
+def test_other_tests_run_beside_a_study(make_project, server, workers):
+    project = make_project()
+    project.write("test_other.py", "def test_trials():\n    pass\n")
+
+    ran = project.run(workers, "--tokenbench-conditions=A", server=server)
+
+    assert len(ran.observations) == 6
+    ran.has("=* 7 passed in *")
