@@ -89,6 +89,11 @@ class Bridge:
         if self._faults and not self.is_worker:
             raise pytest.UsageError("\n".join(self._faults))
 
+    def refuse(self, function: str) -> None:
+        """Has `check` tell that a study's test function, named by its test id, does not stand for single trials."""
+        fault = "a study's test function takes the fixture 'trial', and no parameter beside it"
+        self._faults[f"{function}: {fault}"] = None
+
     def trial(self, request: pytest.FixtureRequest) -> Trial:
         """The fixture's value."""
         study = cast("Study", study_of(request.function))
@@ -101,7 +106,8 @@ class Bridge:
             study = study_of(getattr(item, "function", None))
             if study is not None and isinstance(item, pytest.Function):
                 entry = selected.setdefault(id(study), (self.worker.load(study, item.path), set()))
-                entry[1].add(cast("TrialKey", item.callspec.params["trial"]))
+                self._select(cast("TrialKey", item.callspec.params["trial"]), entry[1], item.nodeid)
+        self.check()
         self._start(session, selected.values())
 
     def start_ids(self, session: pytest.Session, files: Iterable[Path], ids: Iterable[str]) -> None:
@@ -119,17 +125,27 @@ class Bridge:
                 names[id(study)] = {str(key): key for key in self.trials(study, file)}
                 self.check()
                 selected[id(study)] = (self.worker.load(study, file), set())
-            key = names[id(study)].get(parameter.removesuffix("]"))
-            if key is not None:
-                selected[id(study)][1].add(key)
+            # What may follow the bracket is the group that xdist adds.
+            key = names[id(study)].get(parameter.rpartition("]")[0])
+            self._select(key, selected[id(study)][1], node)
+        self.check()
         self._start(session, selected.values())
         # The trials run elsewhere: this process needs its model no more.
         self.worker.close()
 
+    def _select(self, key: TrialKey | None, selected: set[TrialKey], node: str) -> None:
+        if key is None or key in selected:
+            self.refuse(str(node).partition("[")[0])
+        else:
+            selected.add(key)
+
     def _start(self, session: pytest.Session, selections: Iterable[tuple[Loaded, set[TrialKey]]]) -> None:
+        chosen = [(loaded, frozenset(keys)) for loaded, keys in selections if keys]
+        if not chosen:
+            return
         controller = Controller(self.settings, self._config.rootpath, self.worker, self._say)
         try:
-            runs = controller.start((loaded, frozenset(keys)) for loaded, keys in selections if keys)
+            runs = controller.start(chosen)
         except StartError as error:
             raise pytest.UsageError(str(error)) from error
         self._controller = controller
@@ -151,6 +167,7 @@ class Bridge:
         found = getattr(item, "funcargs", {}).get("trial")
         if not isinstance(found, Trial):
             return
+        shown.make_plain(report)
         if found.observation is not None:
             report.user_properties.append((PROPERTY, encode(found.observation).decode()))
             item.user_properties.extend(shown.properties(found.observation))

@@ -35,8 +35,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Makes an item of each trial of a study's test function."""
     study = study_of(metafunc.function)
     if study is not None:
-        keys = _bridge(metafunc.config).trials(study, metafunc.definition.path)
-        metafunc.parametrize("trial", keys, ids=map(str, keys), indirect=True)
+        bridge = _bridge(metafunc.config)
+        keys = bridge.trials(study, metafunc.definition.path)
+        if "trial" in metafunc.fixturenames:
+            metafunc.parametrize("trial", keys, ids=map(str, keys), indirect=True)
+        else:
+            bridge.refuse(str(metafunc.definition.nodeid))
 
 
 @pytest.fixture

@@ -169,18 +169,21 @@ class TestIntervals:
         assert (found.estimate, found.low, found.high) == (0, 0, 0)
         assert found.zero_width
 
-    @pytest.mark.parametrize("size", [50, 1500])
+    @pytest.mark.parametrize("size", [60, 1500])
     def test_share_their_draws_in_a_pair_without_the_baseline_too(self, size):
-        # Above 1,000 questions columns that are drawn apart do not share their draws.
+        # Above 1,000 questions a column whose values repeat is drawn otherwise than one whose values do not, unless
+        # both are drawn at once. B counts up in steps of 1, D in steps of 20: the pairs differ by 0 to 19, uniformly,
+        # with a standard deviation of sqrt((20^2 - 1) / 12) = 5.766. Drawn apart it would be that of B and D.
         questions = [scripted.question(f"q{i}") for i in range(size)]
         trials = [
-            scripted.observation(question, name, input_tokens=1000 + 7 * place % 101 + more)
-            for name, more in (("A", 0), ("B", 40), ("D", 50))
+            scripted.observation(question, name, input_tokens=1000 + place // step * step)
+            for name, step in (("A", 1), ("B", 1), ("D", 20))
             for place, question in enumerate(questions)
         ]
         made = results(*trials, questions=questions, conditions=("A", "B", "D"))
         found = made.difference("input_tokens", "D", versus="B")
-        assert (found.low, found.high) == pytest.approx((10, 10), abs=1e-6)
+        assert found.estimate == pytest.approx(-9.5)
+        assert found.high - found.low == pytest.approx(2 * 1.96 * 5.766 / size**0.5, rel=0.1)
 
     def test_on_one_question_there_is_none_and_asking_for_an_end_is_unavailable(self):
         found = results().estimate("made_up", "D")

@@ -161,10 +161,8 @@ class OllamaModel:
             ) from error
         except httpx.TimeoutException as error:
             raise TimedOutError(f"{url} did not answer within {self._timeout:g} s") from error
-        except httpx.TransportError as error:
+        except httpx.RequestError as error:
             raise UnreachableError(f"the connection to {self.host} broke ({_reason(error)})") from error
-        except httpx.DecodingError as error:
-            raise MalformedReplyError(f"{url} sent what cannot be decoded ({_reason(error)})") from error
         if not response.is_success:
             self._refused(path, response)
         return _parsed(response.content, kind, url)
@@ -182,6 +180,8 @@ class OllamaModel:
             raise self._missing(self._models("/api/tags"))
         if status in {HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.TOO_MANY_REQUESTS}:
             raise BusyError(answered)
+        if "token repeat limit" in said:  # newer servers; see `_generation` for what older ones do
+            raise MalformedReplyError(answered)
         if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             raise CrashedError(answered)
         if not is_ollamas:
@@ -351,7 +351,8 @@ def _is_cut(prompt: str, reply: _Reply, info: ModelInfo) -> bool:
     read = reply.prompt_eval_count
     if read is None:
         return False
-    if read + (reply.eval_count or 0) > info.window + 1:
+    room = -(-info.window // 256) * 256  # llama.cpp rounds a window up
+    if read + (reply.eval_count or 0) > room + 1:
         return True
     few = 4
     windows = {info.window, min(info.window, info.trained_window or info.window)}

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 import pytest
+from _pytest._code.code import ExceptionChainRepr
 from _pytest.junitxml import xml_key
 
 from pytest_tokenbench.controller import ActiveRun
@@ -67,6 +68,17 @@ def properties(observation: Observation) -> list[tuple[str, str]]:
 
 def _plain(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def make_plain(report: pytest.TestReport) -> None:
+    """Takes control characters out of what a failed test shows: an assert on an answer shows it as the model wrote it."""
+    report.sections = [(name, wording.plain(text)) for name, text in report.sections]
+    if isinstance(report.longrepr, ExceptionChainRepr):
+        for traceback, crash, _ in report.longrepr.chain:
+            for entry in traceback.reprentries:
+                entry.lines = [wording.plain(line) for line in entry.lines]
+            if crash is not None:
+                crash.message = wording.plain(crash.message)
 
 
 def suite_properties(record: RunRecord) -> list[tuple[str, str]]:

@@ -113,7 +113,8 @@ def _missing_notes(name: str, made: Json) -> list[str]:
     if set(reasons) == {"not run"} and not made["statuses"]:
         return [f"{name}: not measured"]
     listed = ", ".join(f"{count} {reason.replace('_', ' ')}" for reason, count in sorted(reasons.items()))
-    return [f"{name}: {len(made['missing'])} trials missing ({listed})"]
+    count = len(made["missing"])
+    return [f"{name}: {count} trial{'s' * (count > 1)} missing ({listed})"]
 
 
 def _prefill_notes(conditions: Json) -> list[str]:

@@ -288,6 +288,7 @@ class Project:
             [sys.executable, "-m", "pytest", *quiet, "--junitxml=junit.xml", *model, *arguments],
             cwd=self.path,
             env=self._environment(server, columns) | environment,
+            start_new_session=True,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

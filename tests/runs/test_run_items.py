@@ -95,3 +95,13 @@ def test_other_tests_run_beside_a_study(make_project, server, workers):
 
     assert len(ran.observations) == 6
     ran.has("=* 7 passed in *")
+
+
+def test_no_server_is_needed_where_no_trial_is_chosen(project, workers):
+    project.write("test_other.py", "def test_trials():\n    pass\n")
+
+    ran = project.run(workers, "-k", "test_trials", OLLAMA_HOST="http://127.0.0.1:9")
+
+    ran.has("=* 1 passed* in *")
+    assert ran.status == pytest.ExitCode.OK
+    assert not ran.folders

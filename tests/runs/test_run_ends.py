@@ -1,0 +1,103 @@
+"""Runs that do not come to their end, and workers that die: nothing that was measured is lost."""
+
+import os
+import signal
+import time
+
+import pytest
+from small_project import PASSING, STUDY, Reader, Server
+
+
+def wait_for_observations(project, count: int) -> None:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        for file in project.path.glob("reports/*/*/observations.jsonl"):
+            if file.read_bytes().count(b"\n") >= count:
+                return
+        time.sleep(0.02)
+    pytest.fail("no observation came")
+
+
+@pytest.fixture(scope="module")
+def interrupted(make_project, workers):
+    """A run that is interrupted from the keyboard, which every process of it notices."""
+    project = make_project(study=STUDY + PASSING)
+    with Server(delay=0.2) as server:
+        process = project.start(workers, "--tokenbench-conditions=A,B2", server=server)
+        wait_for_observations(project, 3)
+        os.killpg(process.pid, signal.SIGINT)
+        return project.ended(process)
+
+
+def test_interrupted_run_keeps_what_was_measured(interrupted):
+    assert interrupted.status == pytest.ExitCode.INTERRUPTED
+    assert 3 <= len(interrupted.observations) < 12
+    assert all(one["status"] == "ok" for one in interrupted.observations.values())
+    assert "INTERNALERROR" not in interrupted.text
+
+
+def test_interrupted_run_says_so_everywhere(interrupted):
+    assert interrupted.count("note: this run did not come to its end") == 1
+    assert "- this run did not come to its end\n" in interrupted.file("report.md")
+    assert interrupted.file("run.json")["finished"] is None
+    assert interrupted.file("results.json")["finished"] is False
+
+
+def test_interrupted_run_judges_nothing(interrupted):
+    assert interrupted.verdicts == {"H1": "unavailable", "H3": "unavailable"}
+    interrupted.has("H1 unavailable (the run did not come to its end): D25 uses at least 10%*")
+
+
+def test_run_that_stops_at_its_first_failure_did_not_come_to_its_end(make_project, workers):
+    with Server(breaks=("Question: How much barley",)) as server:
+        ran = make_project(study=STUDY + PASSING).run(
+            workers, "-x", "--tokenbench-conditions=A,B2", server=server
+        )
+
+    assert 1 <= len(ran.observations) < 12
+    assert ran.file("run.json")["finished"] is None
+    assert ran.verdicts == {"H1": "unavailable", "H3": "unavailable"}
+    assert ran.status != pytest.ExitCode.OK
+
+
+def test_killed_run_keeps_every_trial_but_those_in_flight(make_project, workers):
+    project = make_project()
+    with Server(delay=0.05) as server:
+        process = project.start(workers, "--tokenbench-conditions=A,B2", server=server)
+        wait_for_observations(project, 3)
+        os.killpg(process.pid, signal.SIGKILL)
+        asked = len(server.chats)
+        ran = project.ended(process)
+
+    in_flight = 1 if workers == "-n0" else 4  # a worker begins its next trial while its report travels
+    assert asked - in_flight <= len(ran.observations) < 12
+    assert not (ran.folder / "results.json").exists()
+
+
+def test_worker_that_dies_loses_its_trial_only(make_project, server):
+    study = STUDY.replace(
+        "    trial.ask()", "    if trial.question.id == 'orrin-q02':\n        os._exit(3)\n    trial.ask()"
+    )
+    ran = make_project(study="import os\n" + study + PASSING).run(
+        "-n2", "--tokenbench-conditions=A", server=server
+    )
+
+    assert len(ran.observations) == 5
+    assert ran.count("note: A: 1 trial missing (1 not run)") == 1
+    assert ran.file("run.json")["finished"]
+    assert ran.verdicts == {"H1": "unavailable", "H3": "unavailable"}
+    assert ran.status == pytest.ExitCode.TESTS_FAILED
+
+
+def test_server_that_goes_away_gives_errors_and_no_wrong_answers(make_project, workers):
+    with Server(Reader(), faults={9: "refuse"}) as server:
+        ran = make_project(study=STUDY + PASSING).run(
+            workers, "--tokenbench-conditions=A,B2", "--tb=line", server=server
+        )
+
+    errors = [one for one in ran.observations.values() if one["status"] == "error"]
+    assert len(ran.observations) == 12
+    assert {one["error_kind"] for one in errors} == {"unreachable"}
+    assert 1 <= len(errors) <= 3
+    assert ran.letters().count("E") == len(errors)
+    assert ran.status == pytest.ExitCode.TESTS_FAILED
