@@ -10,7 +10,7 @@ import pytest
 from pytest_tokenbench import options
 from pytest_tokenbench.controller import Controller, Outcome, StartError
 from pytest_tokenbench.loading import Loaded, StudyError
-from pytest_tokenbench.marker import study_of
+from pytest_tokenbench.marker import PROPERTY, refuse_unrecognised, study_of
 from pytest_tokenbench.records import Observation, Status, decode, encode
 from pytest_tokenbench.reporting import items as shown
 from pytest_tokenbench.reporting import terminal
@@ -18,8 +18,6 @@ from pytest_tokenbench.reporting.items import Teststatus
 from pytest_tokenbench.scheduling import TrialKey
 from pytest_tokenbench.study import Study
 from pytest_tokenbench.worker import Worker
-
-PROPERTY = "tokenbench.observation"
 
 
 class Trial:
@@ -181,6 +179,9 @@ class Bridge:
 
     def receive(self, report: pytest.TestReport) -> None:
         """Takes the observation out of a report and puts it on disk."""
+        if self._controller is None:
+            refuse_unrecognised(report)
+            return
         for place, (name, value) in enumerate(report.user_properties):
             if name == PROPERTY:
                 del report.user_properties[place]
@@ -188,8 +189,7 @@ class Bridge:
                     self._announce()
                 observation = decode(str(value), Observation)
                 self._results[report.nodeid] = shown.result_of(observation)
-                if self._controller is not None:
-                    self._controller.receive(observation)
+                self._controller.receive(observation)
                 return
 
     def teststatus(self, report: pytest.TestReport) -> Teststatus | None:

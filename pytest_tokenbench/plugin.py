@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_tokenbench import options
-from pytest_tokenbench.marker import files_that_may_declare, study_of
+from pytest_tokenbench.marker import files_that_may_declare, refuse_unrecognised, study_of
 
 if TYPE_CHECKING:
     from pytest_tokenbench.bridge import Bridge, Trial
 
 _SESSION = pytest.StashKey[pytest.Session]()
 _HOOKS = "tokenbench-session"
+_GUARD = "tokenbench-guard"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -61,6 +62,8 @@ def pytest_xdist_node_collection_finished(node: Any, ids: list[str]) -> None:
     files = files_that_may_declare(config.rootpath, ids)
     if files:
         _bridge(config).start_ids(config.stash[_SESSION], files, ids)
+    elif not config.pluginmanager.has_plugin(_GUARD):
+        config.pluginmanager.register(Guard(), _GUARD)
 
 
 def _bridge(config: pytest.Config) -> "Bridge":
@@ -72,6 +75,15 @@ def _bridge(config: pytest.Config) -> "Bridge":
         config.pluginmanager.register(hooks, _HOOKS)
     bridge: Bridge = hooks.bridge
     return bridge
+
+
+class Guard:
+    """Stands in for `SessionHooks` where xdist's workers seem to have collected no study."""
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Loses no observation in silence."""
+        refuse_unrecognised(report)
 
 
 class SessionHooks:

@@ -12,12 +12,11 @@ import secrets
 import struct
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, NoReturn, TypeVar
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 import msgspec
@@ -25,11 +24,10 @@ import msgspec
 from pytest_tokenbench.models import gguf, weights
 from pytest_tokenbench.models.base import (
     CrashedError,
-    MalformedReplyError,
     ModelMissingError,
     UnreachableError,
-    WindowExceededError,
 )
+from pytest_tokenbench.models.llama_replies import generation, parsed, stream
 from pytest_tokenbench.records import Generation, ModelInfo
 
 # A model's file may bring sampler options of its own, so every one is said. At temperature 0 the likeliest token wins.
@@ -108,8 +106,8 @@ class EmbeddedModel:
             "return_progress": True,
         }
         started = time.perf_counter()
-        pieces = _stream(server, request)
-        return _generation(pieces, time.perf_counter() - started)
+        pieces = stream(server, request)
+        return generation(pieces, time.perf_counter() - started)
 
     def close(self) -> None:
         """Ends the engine and gives back its memory. Asked again, the model is loaded again."""
@@ -341,7 +339,7 @@ def _ask_for_model(server: Any, key: str) -> _Given:
         ) from error
     finally:
         connection.close()
-    return _parsed(content, _Models).data[0].meta
+    return parsed(content, _Models).data[0].meta
 
 
 def _short(parameters: int | None) -> str | None:
@@ -358,119 +356,3 @@ def _positive(value: object) -> int | None:
 
 def _text(value: object) -> str | None:
     return value if isinstance(value, str) and value else None
-
-
-# What it replies
-
-
-def _stream(server: Any, request: dict[str, Any]) -> list[bytes]:
-    """The pieces of JSON that the engine replies with.
-
-    A thread waits for the engine and this one for that thread, so that Ctrl-C and timeouts break in: the engine
-    would swallow an exception from a callback. What it is doing ends with the batch or token at work.
-    """
-    pieces: list[bytes] = []
-    failures: list[Exception] = []
-    halt, done = threading.Event(), threading.Event()
-
-    def take(piece: bytes) -> bool:
-        pieces.append(piece)
-        return halt.is_set()
-
-    def run() -> None:
-        try:
-            server.handle_chat_completions(json.dumps(request).encode(), take)
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is told below
-            failures.append(error)
-        finally:
-            done.set()
-
-    threading.Thread(target=run, name="tokenbench-embedded", daemon=True).start()
-    try:
-        done.wait()
-    except BaseException:
-        halt.set()
-        done.wait()
-        raise
-    if failures:
-        raise CrashedError(f"llama.cpp failed: {failures[0]}") from failures[0]
-    return pieces
-
-
-class _Delta(msgspec.Struct):
-    content: str | None = None
-    reasoning_content: str | None = None
-
-
-class _Choice(msgspec.Struct):
-    delta: _Delta
-    finish_reason: str | None = None
-
-
-_Count = Annotated[int, msgspec.Meta(ge=0)]
-
-
-class _Usage(msgspec.Struct):
-    prompt_tokens: _Count
-    completion_tokens: _Count
-
-
-class _Timings(msgspec.Struct):
-    cache_n: _Count
-    prompt_ms: float
-    predicted_ms: float
-
-
-class _Error(msgspec.Struct):
-    message: str = ""
-    type: str = ""
-    n_prompt_tokens: int | None = None
-    n_ctx: int | None = None
-
-
-class _Piece(msgspec.Struct):
-    choices: list[_Choice] = []
-    usage: _Usage | None = None
-    timings: _Timings | None = None
-    error: _Error | None = None
-
-
-def _generation(pieces: list[bytes], wall_s: float) -> Generation:
-    parsed = [_parsed(piece, _Piece) for piece in pieces]
-    for piece in parsed:
-        if piece.error is not None:
-            _refused(piece.error)
-    last = next((piece for piece in reversed(parsed) if piece.usage is not None), _Piece())
-    if last.usage is None or last.timings is None:
-        raise MalformedReplyError("the reply of llama.cpp breaks off without its counts")
-    choices = [choice for piece in parsed for choice in piece.choices]
-    prefill_s, decode_s = last.timings.prompt_ms / 1e3, last.timings.predicted_ms / 1e3
-    return Generation(
-        text="".join(choice.delta.content or "" for choice in choices),
-        input_tokens=last.usage.prompt_tokens,
-        cached_tokens=last.timings.cache_n,
-        output_tokens=last.usage.completion_tokens,
-        prefill_s=prefill_s,
-        decode_s=decode_s,
-        load_s=None,
-        total_s=prefill_s + decode_s,
-        wall_s=wall_s,
-        stop=next((choice.finish_reason for choice in reversed(choices) if choice.finish_reason), None),
-        thinking="".join(choice.delta.reasoning_content or "" for choice in choices) or None,
-    )
-
-
-def _refused(error: _Error) -> NoReturn:
-    if error.type == "exceed_context_size_error":
-        raise WindowExceededError(error.n_prompt_tokens, error.n_ctx)
-    raise CrashedError(f"llama.cpp answered: {error.message or error.type or 'an error without a message'}")
-
-
-Kind = TypeVar("Kind", _Models, _Piece)
-
-
-def _parsed(content: bytes, kind: type[Kind]) -> Kind:
-    try:
-        return msgspec.json.decode(content, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise MalformedReplyError(f"llama.cpp said what it should not ({error})") from error

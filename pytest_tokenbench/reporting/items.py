@@ -129,7 +129,7 @@ def hypothesis_reports(run: ActiveRun, judgement: Judgement, *, strict: bool) ->
     for when in phases:
         told = when == phases[-2]
         numbers = "\n".join(map(_shown, verdict.evidence)) if told and detail else ""
-        yield pytest.TestReport(
+        report = pytest.TestReport(
             nodeid=node,
             location=location,
             keywords={verdict.hypothesis: 1},
@@ -139,6 +139,8 @@ def hypothesis_reports(run: ActiveRun, judgement: Judgement, *, strict: bool) ->
             sections=[("tokenbench", numbers)] if numbers else [],
             user_properties=shown if when == "teardown" else [],
         )
+        make_plain(report)
+        yield report
 
 
 def _shown(entry: Any) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_tokenbench.models import embedded, gguf, weights
+from pytest_tokenbench.models import embedded, gguf, llama_replies, weights
 from pytest_tokenbench.models.base import (
     CrashedError,
     MalformedReplyError,
@@ -368,7 +368,7 @@ class Engine:
 
 
 def reply(*pieces):
-    return embedded._generation(embedded._stream(Engine(*pieces), {}), 1.0)
+    return llama_replies.generation(llama_replies.stream(Engine(*pieces), {}), 1.0)
 
 
 DELTA = {"choices": [{"delta": {"content": "Pa"}, "finish_reason": None}]}
@@ -413,5 +413,5 @@ def test_what_is_no_whole_reply_is_an_error(pieces, error, says):
 def test_an_interrupted_engine_stops_at_its_next_piece():
     engine = Engine(*[DELTA] * 5000)
     with pytest.raises(KeyboardInterrupt), pressed_after(0.1):
-        embedded._stream(engine, {})
+        llama_replies.stream(engine, {})
     assert 0 < engine.taken < 5000

@@ -79,12 +79,34 @@ def test_one_trial_can_be_asked_for_by_its_id(make_project, server):
 
 
 def test_study_in_a_class_and_under_another_name_is_run_alike(make_project, server, workers):
-    kept = STUDY.partition("\n\n\n@study.trials")[0]
-    study = f"{kept}\n\nasked = study.trials\n\n\nclass TestSmall:\n    @asked\n    def test_it(self, trial):\n        trial.ask()\n"
+    kept = STUDY.partition("@study.trials")[0]
+    study = (
+        f"{kept}my_trials = study.trials\n\n\nclass TestSmall:\n    @my_trials\n"
+        "    def test_it(self, trial):\n        trial.ask()\n"
+    )
     ran = make_project(study=study).run(workers, "--tokenbench-conditions=A", server=server)
 
     assert len(ran.observations) == 6
     ran.has("=* 6 passed in *")
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_study_that_cannot_be_recognised_under_workers_is_refused_and_not_lost(make_project, server, beside):
+    project = make_project(study=STUDY.replace("@study.trials", "each = study.trials\n\n\n@each"))
+    if beside:
+        project.write(
+            "test_other.py",
+            "class Any:\n    trials = staticmethod(lambda f: f)\n\n\n@Any.trials\ndef test_other():\n    pass\n",
+        )
+
+    ran = project.run("-n2", "--tokenbench-conditions=A", server=server)
+
+    assert ran.status == pytest.ExitCode.USAGE_ERROR
+    ran.has(
+        "ERROR: test_small.py::test_small[[]A-*]: its study was not recognised before the trials began; "
+        "decorate with @study.trials"
+    )
+    assert "Traceback" not in ran.text
 
 
 def test_other_tests_run_beside_a_study(make_project, server, workers):
