@@ -1,7 +1,6 @@
 """The side of a session that keeps the ledger: checks, preflight, preparations, results, verdicts."""
 
 import datetime as dt
-import platform
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -135,7 +134,7 @@ class Controller:
                 for one in registered.paths
             ),
             commit=registered.head,
-            machine=machine.describe() | {"host name": platform.node()},
+            machine=machine.describe(),
             recipes={name: recipe.name for name, recipe in recipes.items() if recipe},
             recipe_options={name: recipe.options() for name, recipe in recipes.items() if recipe},
             prices=self._prices,

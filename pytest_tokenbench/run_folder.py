@@ -103,7 +103,7 @@ def write(path: Path, text: str) -> None:
 
 
 def read(folder: Path) -> Run:
-    """Reads a run's folder.
+    """Reads a run's folder. A trial that was observed again, as by a plugin that reruns tests, counts as seen last.
 
     Raises:
         RunError: It is no run folder, or from a newer version, or a file of it is damaged.
@@ -127,7 +127,8 @@ def read(folder: Path) -> Run:
         raise RunError(f"{folder}: {error}") from error
     _check_belongs(folder, record, seen.records)
     torn = tuple(line for line in (seen.torn, prepared.torn) if line)
-    return Run(record, seen.records, prepared.records, torn)
+    latest = {one.key: one for one in seen.records}
+    return Run(record, tuple(latest.values()), prepared.records, torn)
 
 
 def _check_belongs(folder: Path, record: RunRecord, observations: Sequence[Observation]) -> None:

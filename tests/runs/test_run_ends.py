@@ -89,10 +89,10 @@ def test_worker_that_dies_loses_its_trial_only(make_project, server):
     assert ran.status == pytest.ExitCode.TESTS_FAILED
 
 
-def test_server_that_goes_away_gives_errors_and_no_wrong_answers(make_project, workers):
+def test_server_that_goes_away_gives_errors_and_no_wrong_answers(make_project):
     with Server(Reader(), faults={9: "refuse"}) as server:
         ran = make_project(study=STUDY + PASSING).run(
-            workers, "--tokenbench-conditions=A,B2", "--tb=line", server=server
+            "-n2", "--tokenbench-conditions=A,B2", "--tb=line", server=server
         )
 
     errors = [one for one in ran.observations.values() if one["status"] == "error"]

@@ -123,6 +123,16 @@ def test_workers_change_no_result(usual):
     assert alone["conditions"]["D25"]["measures"]["accuracy"]["estimate"] == 1.0
 
 
+def test_trial_that_is_observed_twice_counts_once(make_project, server):
+    ran = make_project().run("-n2", "--dist=each", "--tokenbench-conditions=A", server=server)
+
+    assert len(ran.file("observations.jsonl")) == 12
+    assert ran.file("results.json")["conditions"]["A"]["statuses"] == {"ok": 6}
+    assert document.as_text(document.build(run_folder.read(ran.folder))) == (
+        ran.folder / "results.json"
+    ).read_text(encoding="utf-8")
+
+
 def test_preparations_are_built_once_and_reused_with_their_cost(make_project, workers):
     project = make_project()
     with Server() as server:

@@ -51,9 +51,9 @@ def test_unavailable_hypothesis_is_skipped_with_its_reason_and_gives_exit_status
     assert chosen.letters().endswith(".s")
 
 
-def test_strict_makes_an_unavailable_hypothesis_fail(make_project, server, workers):
+def test_strict_makes_an_unavailable_hypothesis_fail(make_project, server):
     ran = make_project(study=STUDY + PASSING).run(
-        workers, "-rs", "-k", "D25 or A-", "--tokenbench-strict", server=server
+        "-n2", "-rs", "-k", "D25 or A-", "--tokenbench-strict", server=server
     )
 
     assert ran.status == pytest.ExitCode.TESTS_FAILED
@@ -72,19 +72,21 @@ def test_keyword_selects_one_condition(make_project, server):
 
 
 def test_one_trial_can_be_asked_for_by_its_id(make_project, server):
-    ran = make_project(study=STUDY + PASSING).run("test_small.py::test_small[A-kell-q01]", server=server)
+    ran = make_project(study=STUDY + PASSING).run(
+        "-pno:xdist", "test_small.py::test_small[A-kell-q01]", server=server
+    )
 
     assert set(ran.observations) == {"A-kell-q01"}
     ran.has("H1 unavailable (condition D25 was not measured): *")
 
 
-def test_study_in_a_class_and_under_another_name_is_run_alike(make_project, server, workers):
+def test_study_in_a_class_and_under_another_name_is_run_alike(make_project, server):
     kept = STUDY.partition("@study.trials")[0]
     study = (
         f"{kept}my_trials = study.trials\n\n\nclass TestSmall:\n    @my_trials\n"
         "    def test_it(self, trial):\n        trial.ask()\n"
     )
-    ran = make_project(study=study).run(workers, "--tokenbench-conditions=A", server=server)
+    ran = make_project(study=study).run("-n2", "--tokenbench-conditions=A", server=server)
 
     assert len(ran.observations) == 6
     ran.has("=* 6 passed in *")
@@ -109,11 +111,11 @@ def test_study_that_cannot_be_recognised_under_workers_is_refused_and_not_lost(m
     assert "Traceback" not in ran.text
 
 
-def test_other_tests_run_beside_a_study(make_project, server, workers):
+def test_other_tests_run_beside_a_study(make_project, server):
     project = make_project()
     project.write("test_other.py", "def test_trials():\n    pass\n")
 
-    ran = project.run(workers, "--tokenbench-conditions=A", server=server)
+    ran = project.run("-n2", "--tokenbench-conditions=A", server=server)
 
     assert len(ran.observations) == 6
     ran.has("=* 7 passed in *")
@@ -127,3 +129,22 @@ def test_no_server_is_needed_where_no_trial_is_chosen(project, workers):
     ran.has("=* 1 passed* in *")
     assert ran.status == pytest.ExitCode.OK
     assert not ran.folders
+
+
+def test_two_studies_have_a_run_each(make_project, server):
+    project = make_project(study=STUDY + PASSING)
+    project.write("test_other.py", STUDY.replace('"small"', '"other"').replace("test_small", "test_other"))
+
+    ran = project.run("-n2", "--tokenbench-conditions=A,C", server=server)
+
+    ran.has(
+        "=* tokenbench =*",
+        "other: 2 documents, *",
+        "=* tokenbench =*",
+        "small: 2 documents, *",
+        "H1 unavailable*",
+    )
+    assert {folder.parent.name for folder in ran.folders} == {"other", "small"}
+    for folder in ran.folders:
+        assert (folder / "observations.jsonl").read_bytes().count(b"\n") == 12
+    ran.has("=* 24 passed, 2 skipped in *")

@@ -186,8 +186,8 @@ def test_missing_trials_and_failed_preparations_are_named_under_the_table(outcom
     )
 
 
-def test_quick_is_said_wherever_a_number_is(make_project, server, workers):
-    ran = make_project(study=STUDY + PASSING).run(workers, "--tokenbench-quick", server=server)
+def test_quick_is_said_wherever_a_number_is(make_project, server):
+    ran = make_project(study=STUDY + PASSING).run("-n2", "--tokenbench-quick", server=server)
 
     ran.has(
         "=* tokenbench QUICK =*",

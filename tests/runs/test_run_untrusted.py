@@ -12,7 +12,7 @@ NASTY = (
 
 
 @pytest.fixture(scope="module")
-def ran(make_project, workers):
+def ran(make_project):
     study = STUDY.replace("    trial.ask()", '    assert trial.ask().answer == "Ada Finch"')
     reader = Reader({("Question: Who was the miller",): NASTY, ("Write a summary", "Orrin"): NASTY})
     with Server(
@@ -28,7 +28,7 @@ def ran(make_project, workers):
             return status, ({"error": NASTY} if status == 500 else body), fault
 
         server.reply = reply
-        return make_project(study=study + PASSING).run(workers, "-rA", server=server)
+        return make_project(study=study + PASSING).run("-n2", "-rA", server=server)
 
 
 def test_no_control_character_reaches_the_terminal(ran):
