@@ -207,7 +207,7 @@ class Bridge:
         if self._controller is None:
             return
         controller, self._controller = self._controller, None
-        broken = session.exitstatus in {pytest.ExitCode.INTERRUPTED, pytest.ExitCode.INTERNAL_ERROR}
+        broken = session.exitstatus not in {pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED}
         self.outcomes = controller.finish(
             interrupted=broken or bool(session.shouldstop) or bool(session.shouldfail)
         )

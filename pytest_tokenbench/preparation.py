@@ -152,6 +152,8 @@ class Store:
             OSError: The folder cannot be written.
         """
         self._folder.mkdir(parents=True, exist_ok=True)
+        # What can be built again is no business of the user's repository.
+        (self._folder / ".gitignore").write_text("*\n", encoding="utf-8")
         handle, temporary = tempfile.mkstemp(dir=self._folder, suffix=".part")
         with os.fdopen(handle, "wb") as file:
             file.write(encode(preparation))
