@@ -183,7 +183,7 @@ class TestStore:
         store.put(scripted.preparation(key="k1", failure="empty"))
         store.put(self.ONE)
         assert store.get("k1") == self.ONE
-        assert len(list(tmp_path.iterdir())) == 1
+        assert [path.name for path in tmp_path.glob("*.json")] == ["k1.json"]
 
     @pytest.mark.parametrize(
         "damage",
