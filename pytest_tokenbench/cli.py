@@ -131,10 +131,12 @@ def _report(options: argparse.Namespace) -> int:
 
 
 def _pull_model(options: argparse.Namespace) -> int:
-    from pytest_tokenbench.models import weights  # noqa: PLC0415  # for this command alone
+    from pytest_tokenbench.models import weights, widening  # noqa: PLC0415  # for this command alone
 
-    path = weights.pull(options.name, say=lambda line: print(line, file=sys.stderr))
-    print(path)
+    def say(line: str) -> None:
+        print(line, file=sys.stderr)
+
+    print(widening.widened(weights.pull(options.name, say=say), say=say))
     return 0
 
 

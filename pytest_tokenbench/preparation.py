@@ -93,6 +93,7 @@ def key(recipe: Recipe, document: Document, model: ModelInfo, most_tokens: int |
         document.sha256,
         prompting.sha256(*recipe.prompts),
         model.digest,
+        model.quantization,
         model.window,
         model.options,
     ]

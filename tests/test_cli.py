@@ -7,7 +7,7 @@ import made_runs
 import pytest
 
 from pytest_tokenbench.cli import main
-from pytest_tokenbench.models import weights
+from pytest_tokenbench.models import weights, widening
 from pytest_tokenbench.models.base import ModelMissingError
 
 
@@ -122,9 +122,16 @@ class TestModelsPull:
             say(f"downloading {name}")
             return tmp_path / "model.gguf"
 
+        def widened(original, say):
+            say(f"copying {original.name}")
+            return original.with_name("copy.gguf")
+
         monkeypatch.setattr(weights, "pull", pull)
+        monkeypatch.setattr(widening, "widened", widened)
         assert status("models", "pull", "smollm2-135m") == 0
-        assert capsys.readouterr() == (f"{tmp_path}/model.gguf\n", "downloading smollm2-135m\n")
+        out, err = capsys.readouterr()
+        assert out == f"{tmp_path}/copy.gguf\n", "the file that runs use"
+        assert err == "downloading smollm2-135m\ncopying model.gguf\n"
 
     def test_an_unknown_name_is_status_2_with_the_known_ones(self, capsys):
         assert status("models", "pull", "gtp") == 2
@@ -174,6 +181,6 @@ class TestHelp:
 
     def test_the_installed_command_runs_without_numpy_and_pytest(self):
         code = "import sys; from pytest_tokenbench.cli import main\ntry: main(['--help'])\nexcept SystemExit: pass\n"
-        code += "print(sorted({'numpy', 'pytest', 'genai_prices', 'xllamacpp'} & set(sys.modules)))"
+        code += "print(sorted({'numpy', 'pytest', 'genai_prices', 'xllamacpp', 'gguf'} & set(sys.modules)))"
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
         assert done.stdout.splitlines()[-1] == "[]"

@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from pytest_tokenbench.models import gguf, weights
+from pytest_tokenbench.models import gguf, weights, widening
 from pytest_tokenbench.models.base import (
     CrashedError,
     ModelMissingError,
@@ -120,8 +120,10 @@ class EmbeddedModel:
 
     def _load(self) -> "_Loaded":
         engine = _engine()
-        path = weights.locate(self.name, say=self._say)
-        facts, digest = _read(path)
+        original = weights.locate(self.name, say=self._say)
+        facts, digest = _read(original)
+        published = self.name in weights.KNOWN
+        path = widening.widened(original, say=self._say) if published else original
         settings = _Settings.chosen(path, facts, self._asked_window)
         try:
             server = engine.Server(settings.parameters(engine))
@@ -132,18 +134,19 @@ class EmbeddedModel:
             server,
             ModelInfo(
                 backend="embedded",
-                name=self.name if self.name in weights.KNOWN else path.name,
+                name=self.name if published else path.name,
                 digest=f"sha256:{digest}",
                 window=given.n_ctx,
                 trained_window=settings.trained_window or given.n_ctx_train,
                 server_version=f"xllamacpp {engine.__version__}",
-                quantization=given.ftype,
+                quantization=f"{widening.NARROW} held as {given.ftype}" if published else given.ftype,
                 parameter_size=_short(given.n_params),
                 family=_text(facts.get("general.architecture")),
                 extension=settings.extension(given.n_ctx),
                 options=dict(PINNED),
                 engine={
                     "cache_prompt": self._reuse_prefix,
+                    "file": f"sha256:{weights.digest(path)}",
                     **settings.record(),
                     "build": " ".join(str(engine.get_system_info()).split()),
                 },

@@ -105,8 +105,8 @@ def pull(name: str, *, say: Say = say_on_stderr) -> Path:
     try:
         if path is None:
             folder.mkdir(parents=True, exist_ok=True)
-            with _alone(folder / f".{published.file}.lock", say) as alone:
-                if alone:
+            with alone(folder / f".{published.file}.lock", say, "downloads the model") as locked:
+                if locked:
                     for left in folder.glob(".download-*"):  # by a process that was killed
                         shutil.rmtree(left, ignore_errors=True)
                 path = _cached(published) or _download(name, published, folder, say)
@@ -216,20 +216,20 @@ _CAUSE = re.compile(r"\[(?:Errno|SSL)[^'\"()\n]+|[^'\"\n]+ timed out")
 
 
 @contextmanager
-def _alone(lock: Path, say: Say) -> Iterator[bool]:
-    """Holds the lock, which ends with the process, and tells whether it could.
+def alone(lock: Path, say: Say, doing: str) -> Iterator[bool]:
+    """Holds the lock, which ends with the process, and tells whether it could. `doing` is told to those who wait.
 
-    Where there are no locks, several processes may download: a waste, but each puts a whole file into place.
+    Where there are no locks, several processes may do it: a waste, but each puts a whole file into place.
     """
     with lock.open("w") as file:
-        yield fcntl is not None and _locked(file, say)
+        yield fcntl is not None and _locked(file, say, doing)
 
 
-def _locked(file: IO[str], say: Say) -> bool:
+def _locked(file: IO[str], say: Say, doing: str) -> bool:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        say("waiting for another process that downloads the model")
+        say(f"waiting for another process that {doing}")
         fcntl.flock(file, fcntl.LOCK_EX)
     except OSError:  # a file system without locks
         return False

@@ -1,5 +1,6 @@
 """The embedded backend, on the real model; it is downloaded once, 93 MB, as for any user."""
 
+import hashlib
 import json
 import os
 import signal
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_tokenbench.models import embedded, gguf, llama_replies, weights
+from pytest_tokenbench.models import embedded, gguf, llama_replies, weights, widening
 from pytest_tokenbench.models.base import (
     CrashedError,
     MalformedReplyError,
@@ -23,6 +24,7 @@ from pytest_tokenbench.models.base import (
 )
 
 pytest.importorskip("xllamacpp")
+pytest.importorskip("gguf")
 
 QUESTION = "What is the capital of France? Answer with one word."
 TOKENS = 42  # of the question in its chat template
@@ -30,7 +32,10 @@ TOKENS = 42  # of the question in its chat template
 
 @pytest.fixture(scope="session", autouse=True)
 def model_file():
-    return weights.locate(weights.DEFAULT)
+    """The published file. The copy that is loaded for it by name is made here too, once."""
+    original = weights.locate(weights.DEFAULT)
+    widening.widened(original)
+    return original
 
 
 def loaded(name, window, *, reuse_prefix=False):
@@ -65,7 +70,8 @@ def test_the_model_is_described_in_full(fresh):
     assert info.name == "smollm2-135m"
     assert info.digest == "sha256:b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
     assert (info.window, info.trained_window, info.extension) == (256, 8192, None)
-    assert (info.quantization, info.parameter_size, info.family) == ("Q4_1", "134.52M", "llama")
+    assert info.quantization == "Q4_1 held as Q8_0"
+    assert (info.parameter_size, info.family) == ("134.52M", "llama")
     assert info.server_version.startswith("xllamacpp 20")
     assert info.options["temperature"] == 0
     assert info.engine["cache_prompt"] is False
@@ -73,8 +79,24 @@ def test_the_model_is_described_in_full(fresh):
     json.dumps(info.options | info.engine)
 
 
+def test_the_file_in_use_is_recorded(fresh, model_file):
+    with widening.widened(model_file).open("rb") as copy:
+        assert fresh.describe().engine["file"] == f"sha256:{hashlib.file_digest(copy, 'sha256').hexdigest()}"
+
+
 def test_a_file_goes_by_its_own_name(reusing):
     assert reusing.describe().name == "SmolLM2-135M-Instruct.Q4_1.gguf"
+
+
+def test_a_file_runs_as_it_is(model_file, tmp_path):
+    own = tmp_path / "own.gguf"
+    own.symlink_to(model_file)
+    model = loaded(own, 256)
+    info = model.describe()
+    model.close()
+    assert info.quantization == "Q4_1"
+    assert info.engine["file"] == info.digest
+    assert list(tmp_path.iterdir()) == [own]
 
 
 def test_counts_are_exact_and_repeat(fresh):
