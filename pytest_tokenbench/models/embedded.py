@@ -164,13 +164,6 @@ class _Loaded:
 
 
 def _engine() -> Any:
-    """The library. Its threads are told to sleep while they wait for each other: by default they spin.
-
-    Spinning threads that share the cores with any other process slow down to a token every few seconds. The variable
-    is read while the library is loaded, and is not left to other libraries and to child processes.
-    """
-    unset = "OMP_WAIT_POLICY" not in os.environ
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     try:
         import xllamacpp  # noqa: PLC0415 - an optional dependency of 100 MB
     except ModuleNotFoundError as error:
@@ -179,9 +172,6 @@ def _engine() -> Any:
         ) from error
     except ImportError as error:
         raise UnreachableError(f"xllamacpp is installed but cannot be loaded: {error}") from error
-    finally:
-        if unset:
-            os.environ.pop("OMP_WAIT_POLICY", None)
     return xllamacpp
 
 
@@ -256,7 +246,7 @@ class _Settings:
             "context_shift": False,
             "cache_ram_mib": 0,
             "yarn_orig_ctx": self.yarn_from,
-            "omp_wait_policy": os.environ.get("OMP_WAIT_POLICY", "passive"),
+            "omp_wait_policy": os.environ.get("OMP_WAIT_POLICY", "default"),
         }
 
     def what_fails(self) -> str:

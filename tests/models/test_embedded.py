@@ -316,25 +316,6 @@ def test_without_the_library_one_sentence_says_how_to_get_it(monkeypatch):
         loaded(weights.DEFAULT, 256)
 
 
-def test_threads_sleep_while_they_wait_and_the_environment_stays_as_it_was():
-    script = (
-        "import os\n"
-        "from pytest_tokenbench.models import embedded\n"
-        "embedded._engine()\n"
-        "print('OMP_WAIT_POLICY' in os.environ)\n"
-    )
-    environment = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        env={**environment, "OMP_DISPLAY_ENV": "verbose"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert "OMP_WAIT_POLICY = 'PASSIVE'" in done.stderr
-    assert done.stdout == "False\n"
-
-
 @pytest.mark.parametrize(
     ("workers", "threads"), [(None, 8), ("1", 8), ("3", 2), ("100", 1), ("0", 8), ("", 8)]
 )
