@@ -43,8 +43,8 @@ def test_the_summary_prompts_tell_the_limit_and_the_retry_the_count():
     assert "at most 600 words" in first
     assert "at most 600 words" in again
     assert "731 words" in again
-    assert first.endswith("\nT")
-    assert again.endswith("\nT")
+    assert first.startswith("Text:\nT\n\n")
+    assert again.startswith("Text:\nT\n\n")
 
 
 def test_the_hash_of_a_prompt_is_that_of_its_file_without_the_last_line_end(repository):

@@ -144,7 +144,9 @@ class TestWriting:
         assert written.units == ("Mills were many.", "It was 1901.", "Twelve were left.")
         assert written.flags == ()
         assert written.cut_sections == ()
-        assert [prompt.split("Text:\n")[1] for prompt in model.prompts] == TEXT.strip().split("\n\n")
+        assert [
+            prompt.removeprefix("Text:\n").split("\n\nRewrite")[0] for prompt in model.prompts
+        ] == TEXT.strip().split("\n\n")
         assert model.limits == [50, 50]
 
     def test_a_number_as_written_or_without_its_comma_is_faithful(self):
@@ -192,7 +194,7 @@ class TestWriting:
         encoder = scripted.encoder("One.", "Two.")
         text = "\n\n".join(paragraph(f"P{i}", 175) for i in range(8))
         Croutons("D10", top=10).recipe().write(scripted.document(text), encoder)
-        assert [prompt.split("Text:\n")[1].count("\n\n") for prompt in encoder.model.prompts] == [3, 3]
+        assert [prompt.split("\n\nRewrite")[0].count("\n\n") for prompt in encoder.model.prompts] == [3, 3]
 
 
 FACTS = tuple(

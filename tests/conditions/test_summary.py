@@ -24,7 +24,7 @@ def test_a_summary_within_the_limit_is_taken_at_once():
     assert written.flags == ()
     assert len(model.prompts) == 1
     assert "at most 10 words" in model.prompts[0]
-    assert model.prompts[0].endswith("\nThe mill was built in 1901.")
+    assert model.prompts[0].startswith("Text:\nThe mill was built in 1901.\n\n")
 
 
 def test_one_that_is_too_long_is_asked_for_once_more_with_its_count():

@@ -135,11 +135,11 @@ class Reader:
         for words, reply in self.says.items():
             if all(word in prompt for word in words):
                 return reply
-        _, _, text = prompt.partition("Text:\n")
+        text = re.split(r"\n\n(?:Rewrite the text|Write a summary)", prompt.removeprefix("Text:\n"))[0]
         sentences = re.findall(r"[A-Z][^.]*\.", text)
-        if prompt.startswith("Rewrite"):
+        if "\n\nRewrite the text above" in prompt:
             return "\n".join(sentences)
-        if prompt.startswith("Write a summary"):
+        if "\n\nWrite a summary" in prompt:
             return sentences[0]
         context, _, question = prompt.rpartition("\n\nQuestion: ")
         golds = self._golds[question]
@@ -166,7 +166,7 @@ class Server(StubOllama):
     @property
     def preparations(self) -> int:
         """How many chats asked for a summary or croutons."""
-        return sum("\nText:\n" in chat["messages"][-1]["content"] for chat in self.chats)
+        return sum(chat["messages"][-1]["content"].startswith("Text:\n") for chat in self.chats)
 
 
 class Ran:
