@@ -58,7 +58,7 @@ class TestReport:
         assert status("report", run) == 0
         text = capsys.readouterr().out
         assert "note: this run did not come to its end" in text
-        assert "note: A: not measured" in text
+        assert "note: not measured: A" in text
 
 
 def damage_observation(run: Path) -> None:

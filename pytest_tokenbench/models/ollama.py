@@ -157,7 +157,7 @@ class OllamaModel:
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             raise UnreachableError(
                 f"nothing answers at {self.host} ({_reason(error)}); "
-                "start it with `ollama serve`, or say in OLLAMA_HOST where it runs"
+                "start it with `ollama serve`, or say with --tokenbench-host where it runs"
             ) from error
         except httpx.TimeoutException as error:
             raise TimedOutError(f"{url} did not answer within {self._timeout:g} s") from error

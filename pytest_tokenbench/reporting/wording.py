@@ -92,9 +92,14 @@ def notes(document: Json) -> list[str]:
     if document.get("torn_lines"):
         found.append("the last line of a ledger was cut short while it was written, and is left out")
     found.append(plain(document["registration"]))
-    for name, made in document["conditions"].items():
-        found.extend(_missing_notes(name, made))
-    found.extend(_prefill_notes(document["conditions"]))
+    conditions = document["conditions"]
+    untouched = [name for name, made in conditions.items() if not made["statuses"]]
+    if untouched:
+        found.append(f"not measured: {', '.join(untouched)}")
+    for name, made in conditions.items():
+        if name not in untouched:
+            found.extend(_missing_notes(name, made))
+    found.extend(_prefill_notes(conditions))
     for recipe, made in _prepared(document).items():
         found.extend(_preparation_notes(recipe, made))
     if _shows_zero_width(document):
@@ -110,8 +115,6 @@ def _missing_notes(name: str, made: Json) -> list[str]:
         reasons[reason] = reasons.get(reason, 0) + 1
     if not reasons:
         return []
-    if set(reasons) == {"not run"} and not made["statuses"]:
-        return [f"{name}: not measured"]
     listed = ", ".join(f"{count} {reason.replace('_', ' ')}" for reason, count in sorted(reasons.items()))
     count = len(made["missing"])
     return [f"{name}: {count} trial{'s' * (count > 1)} missing ({listed})"]

@@ -176,7 +176,7 @@ H1 passed: D uses less than A.
     reduction = 0.9 [0.88, 0.92], n=4
 
 note: pre-registered: last change committed 2026-11-01
-note: Z: not measured
+note: not measured: Z
 note: prefill not verified cold and not shown: D
 note: croutons: recovered from prose for 1 of 2 documents
 note: croutons: 2 of 7 numbers do not stand in the source
@@ -348,7 +348,7 @@ class TestMarkdown:
         )
         assert "| D  |        100 |         90.0% |     67% [0, 100] | +0.0 [-100.0, +100.0] |" in text
         assert "- **H1 passed**: D uses less than A.\n  - reduction = 0.9 \\[0.88, 0.92\\], n=4\n" in text
-        assert "- Z: not measured\n" in text
+        assert "- not measured: Z\n" in text
         assert "- commit: c0ffee\n" in text
         assert "- window: 4,096 tokens\n" in text
         assert text.endswith("\n")

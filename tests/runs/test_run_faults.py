@@ -38,8 +38,8 @@ def test_no_server(project, workers):
 
     refused(
         ran,
-        f"nothing answers at {host} ([Errno 111] Connection refused); start it with `ollama serve`, or say in "
-        "OLLAMA_HOST where it runs; --tokenbench-backend embedded needs no server",
+        f"nothing answers at {host} ([Errno 111] Connection refused); start it with `ollama serve`, or say with "
+        "--tokenbench-host where it runs; --tokenbench-backend embedded needs no server",
     )
 
 
