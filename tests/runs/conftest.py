@@ -1,8 +1,12 @@
+import signal
 from collections.abc import Callable, Iterator
 from functools import cache
 
 import pytest
 from small_project import EVERY, Project, Ran, Server
+
+# Where Ctrl-C is ignored, as in a shell's background jobs, the runs that are started here would ignore it too.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
