@@ -1,6 +1,7 @@
 """The prompts as they are registered, and how they are filled."""
 
 import hashlib
+from importlib import resources
 
 import pytest
 
@@ -47,8 +48,13 @@ def test_the_summary_prompts_tell_the_limit_and_the_retry_the_count():
     assert again.startswith("Text:\nT\n\n")
 
 
-def test_the_hash_of_a_prompt_is_that_of_its_file_without_the_last_line_end(repository):
-    text = (repository / "pytest_tokenbench" / "prompts" / "answer.txt").read_bytes().removesuffix(b"\n")
+def test_the_hash_of_a_prompt_is_that_of_its_file_without_the_last_line_end():
+    text = (
+        resources.files("pytest_tokenbench")
+        .joinpath("prompts", "answer.txt")
+        .read_bytes()
+        .removesuffix(b"\n")
+    )
     assert prompting.sha256("answer") == hashlib.sha256(text).hexdigest()
 
 

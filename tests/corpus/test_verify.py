@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from pytest_tokenbench.cli import main
+from pytest_tokenbench.corpus import schema
 
 
 def faults(workspace, capsys) -> list[str]:
@@ -327,5 +328,5 @@ def test_wikipedia_source_is_accepted(workspace):
 
 
 def test_schema_beside_the_questions_is_the_one_that_is_checked(repository):
-    package = repository / "pytest_tokenbench" / "corpus" / "questions.schema.json"
-    assert (repository / "questions.schema.json").read_bytes() == package.read_bytes()
+    beside = (repository / "questions.schema.json").read_text(encoding="utf-8")
+    assert beside == schema.schema_text("questions.schema.json")
