@@ -167,25 +167,25 @@ class Controller:
         ledger.close()
 
     def _needed(self, run: ActiveRun) -> list[tuple[Recipe, str]]:
+        loaded = run.loaded
+        selected = (key for key in loaded.trials if key in run.selected)
+        # A condition and a document come in many trials, and a key takes hashing.
+        pairs = dict.fromkeys((key.condition, loaded.questions[key.question].document) for key in selected)
         found: dict[tuple[str, str], Recipe] = {}
-        for key in run.loaded.trials:
-            recipe = run.loaded.conditions[key.condition].recipe()
-            if key in run.selected and recipe is not None:
-                document_id = run.loaded.questions[key.question].document
-                found.setdefault((self._key(run, recipe, document_id), document_id), recipe)
+        for condition, document_id in pairs:
+            recipe = loaded.conditions[condition].recipe()
+            if recipe is not None:
+                key = self._worker.preparation_key(recipe, loaded.documents[document_id])
+                found.setdefault((key, document_id), recipe)
         return [(recipe, document_id) for (_, document_id), recipe in found.items()]
-
-    def _key(self, run: ActiveRun, recipe: Recipe, document_id: str) -> str:
-        source = run.loaded.documents[document_id]
-        return preparation.key(recipe, source, self._worker.info, self.settings.preparation_tokens)
 
     def _preparation(self, run: ActiveRun, recipe: Recipe, document_id: str) -> tuple[Preparation, bool]:
         store = Store(self.settings.preparations)
-        found = store.get(self._key(run, recipe, document_id))
+        source = run.loaded.documents[document_id]
+        found = store.get(self._worker.preparation_key(recipe, source))
         if found is not None and found.failure is None:
             # Built from the same text, perhaps for a document of another name.
             return replace(found, document=document_id), True
-        source = run.loaded.documents[document_id]
         made = preparation.build(
             recipe, source, self._worker.model, self._worker.info, self.settings.preparation_tokens
         )

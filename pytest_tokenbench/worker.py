@@ -73,8 +73,16 @@ class Worker:
             return trial.failed(case, error)
         return trial.observe(case, self.model)
 
+    def preparation_key(self, recipe: Recipe, document: Document) -> str:
+        """The key of a document's preparation with this session's model and options.
+
+        Raises:
+            ModelError: The model cannot be had.
+        """
+        return preparation.key(recipe, document, self.info, self.settings.preparation_tokens)
+
     def _preparation(self, recipe: Recipe, document: Document) -> Preparation:
-        key = preparation.key(recipe, document, self.info, self.settings.preparation_tokens)
+        key = self.preparation_key(recipe, document)
         if key not in self._prepared:
             found = Store(self.settings.preparations).get(key)
             if found is None:
