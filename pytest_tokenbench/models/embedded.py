@@ -320,19 +320,26 @@ class _Models(msgspec.Struct):
 
 
 def _ask_for_model(server: Any, key: str) -> _Given:
-    """What the engine says of the model it has loaded."""
+    """What the engine says of the model it has loaded, once its loop runs.
+
+    Its loop answers the first of the two requests. An engine that is closed before its loop runs never ends.
+    """
+    _get(server, key, "/lora-adapters")
+    return parsed(_get(server, key, "/v1/models"), _Models).data[0].meta
+
+
+def _get(server: Any, key: str, path: str) -> bytes:
     address = urlsplit(server.listening_address)
     connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=SECONDS_TO_FIND_OUT)
     try:
-        connection.request("GET", "/v1/models", headers={"Authorization": f"Bearer {key}"})
-        content = connection.getresponse().read()
+        connection.request("GET", path, headers={"Authorization": f"Bearer {key}"})
+        return connection.getresponse().read()
     except (OSError, http.client.HTTPException) as error:
         raise UnreachableError(
             f"the engine does not answer at {server.listening_address} ({error})"
         ) from error
     finally:
         connection.close()
-    return parsed(content, _Models).data[0].meta
 
 
 def _short(parameters: int | None) -> str | None:
