@@ -1,5 +1,8 @@
 """The options of the plugin, each on the command line and as an ini key."""
 
+import math
+import re
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
@@ -7,7 +10,8 @@ import pytest
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pytest_tokenbench.settings import Settings
+    from pytest_tokenbench.scheduling import Order
+    from pytest_tokenbench.settings import Settings, Shard
 
 
 def add(parser: pytest.Parser) -> None:
@@ -25,12 +29,16 @@ def add(parser: pytest.Parser) -> None:
         metavar="NAME",
     )
     option(
-        "backend", "Where the model runs: ollama (default), or embedded, in this process.", metavar="BACKEND"
+        "backend",
+        "Where the model runs: ollama (default), embedded (in this process), or openai (any server with that interface).",
+        metavar="BACKEND",
     )
     option(
         "host",
-        "Address of the Ollama server (default: $OLLAMA_HOST, else http://127.0.0.1:11434).",
+        "Address of a server (default: $OLLAMA_HOST, else http://127.0.0.1:11434). May be given several times: "
+        "with -n, each worker asks one of them.",
         metavar="URL",
+        action="append",
     )
     option("conditions", "Run these conditions only, separated by commas.", metavar="IDS")
     option(
@@ -46,6 +54,32 @@ def add(parser: pytest.Parser) -> None:
         action="store_true",
         default=None,
     )
+    option(
+        "order",
+        "cold (default): consecutive trials share no document, so that prefill can be measured. shared: trials with "
+        "a common context follow each other, so that it is prefilled once.",
+        metavar="ORDER",
+    )
+    option(
+        "nonce",
+        "Begin every prompt with a few characters of its own, so that no server finds any of it in a cache.",
+        action="store_true",
+        default=None,
+    )
+    option("timeout", "Seconds that one trial may take, all attempts together (default: 900).", metavar="S")
+    option(
+        "repeats",
+        "Run each trial this many times, which tells how far answers vary (default: 1).",
+        metavar="N",
+    )
+    option(
+        "resume",
+        "Go on with a run that did not come to its end: this folder, or without a value the newest.",
+        metavar="RUN",
+        nargs="?",
+        const="",
+    )
+    option("shard", "Run one part of the trials, as 2/5; `tokenbench merge` joins the parts.", metavar="I/N")
     option("prices", "TOML file with prices per million tokens; adds cost per question.", metavar="FILE")
 
 
@@ -62,34 +96,99 @@ def read(config: pytest.Config) -> "Settings":
         pytest.UsageError: An option has a value that cannot be used.
     """
     # Options are added in every pytest session, but read only in one with a study.
-    from pytest_tokenbench.settings import DEFAULT_MODELS, Settings  # noqa: PLC0415
+    from pytest_tokenbench.settings import BACKENDS, DEFAULT_MODELS, TIMEOUT_S, Settings  # noqa: PLC0415
 
-    def value(name: str) -> Any:
-        given = config.getoption(f"tokenbench_{name}")
-        return given if given is not None else config.getini(f"tokenbench_{name}") or None
-
-    backend = value("backend") or next(iter(DEFAULT_MODELS))
-    if backend not in DEFAULT_MODELS:
-        raise pytest.UsageError(
-            f"--tokenbench-backend: {backend!r} is no backend; choose {' or '.join(DEFAULT_MODELS)}"
-        )
-    chosen = value("conditions")
-    names = tuple(name.strip() for name in chosen.split(",") if name.strip()) if chosen is not None else None
-    if names == ():
-        raise pytest.UsageError(
-            "--tokenbench-conditions: names no condition; give ids separated by commas, as A,D25"
-        )
+    given = partial(_given, config)
+    backend = given("backend") or BACKENDS[0]
+    if backend not in BACKENDS:
+        raise _unusable("backend", f"{backend!r} is no backend; choose {' or '.join(BACKENDS)}")
+    model = given("model") or DEFAULT_MODELS.get(backend)
+    if model is None:
+        raise _unusable("model", f"the backend {backend} has no default; name one that the server has")
+    quick = bool(given("quick"))
     return Settings(
         backend=backend,
-        model=value("model") or DEFAULT_MODELS[backend],
-        host=value("host"),
-        conditions=names,
-        quick=bool(value("quick")),
-        reports=config.rootpath / (value("reports") or "reports"),
-        strict=bool(value("strict")),
+        model=model,
+        hosts=_hosts(given("host"), backend),
+        conditions=_conditions(given("conditions")),
+        quick=quick,
+        reports=config.rootpath / (given("reports") or "reports"),
+        strict=bool(given("strict")),
         prices=_prices(config),
         preparations=config.rootpath / ".tokenbench" / "preparations",
+        order=_order(given("order"), quick=quick),
+        nonce=bool(given("nonce")),
+        timeout=_number("timeout", given("timeout"), TIMEOUT_S, least=1),
+        repeats=int(_number("repeats", given("repeats"), 1, least=1, whole=True)),
+        resume=given("resume"),
+        shard=_shard(given("shard")),
+        first_host=getattr(config, "workerinput", {}).get("tokenbench_host", 0),
     )
+
+
+def _given(config: pytest.Config, name: str) -> Any:
+    typed = config.getoption(f"tokenbench_{name}")
+    return typed if typed is not None else config.getini(f"tokenbench_{name}") or None
+
+
+def _unusable(option: str, why: str) -> pytest.UsageError:
+    return pytest.UsageError(f"--tokenbench-{option}: {why}")
+
+
+def _hosts(given: str | list[str] | None, backend: str) -> tuple[str, ...]:
+    """On the command line one each time, in the ini file separated by spaces."""
+    hosts = tuple(given.split() if isinstance(given, str) else given or ())
+    if backend == "embedded" and hosts:
+        raise _unusable(
+            "host", "the embedded model runs in this process and has no host; leave the option out"
+        )
+    if twice := {host for host in hosts if hosts.count(host) > 1}:
+        raise _unusable("host", f"{' and '.join(sorted(twice))} is given twice; each host counts once")
+    return hosts
+
+
+def _conditions(given: str | None) -> tuple[str, ...] | None:
+    if given is None:
+        return None
+    names = tuple(name.strip() for name in given.split(",") if name.strip())
+    if not names:
+        raise _unusable("conditions", "names no condition; give ids separated by commas, as A,D25")
+    return names
+
+
+def _order(given: str | None, *, quick: bool) -> "Order":
+    """Cold for the protocol; shared for a quick look, which measures no prefill worth the wait."""
+    from pytest_tokenbench.scheduling import Order  # noqa: PLC0415
+
+    if given is None:
+        return Order.SHARED if quick else Order.COLD
+    if given not in set(Order):
+        raise _unusable("order", f"{given!r} is no order; choose {' or '.join(Order)}")
+    return Order(given)
+
+
+def _number(option: str, given: str | None, default: float, *, least: int, whole: bool = False) -> float:
+    if given is None:
+        return default
+    try:
+        number = float(given)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number) or number < least or (whole and not number.is_integer()):
+        raise _unusable(option, f"{given!r} is no {'whole ' if whole else ''}number from {least} up")
+    return number
+
+
+def _shard(given: str | None) -> "Shard | None":
+    from pytest_tokenbench.settings import Shard  # noqa: PLC0415
+
+    if given is None:
+        return None
+    found = re.fullmatch(r"([0-9]{1,6})/([0-9]{1,6})", given)
+    number, of = map(int, found.groups()) if found else (0, 0)
+    if not 1 <= number <= of:
+        raise _unusable("shard", f"{given!r} is no part of a whole; give the second of five parts as 2/5")
+    return Shard(number, of)
 
 
 def _prices(config: pytest.Config) -> "Path | None":

@@ -73,14 +73,15 @@ class ModelInfo:
     """What answered: everything about a model and its server that could change a number.
 
     None means that the server did not tell. `window` is the context length in tokens that was really given,
-    `trained_window` the one the model was trained for; `extension` says how the former came to exceed the latter. `options` are what every request is pinned to;
-    `engine` is how this process happened to run it (threads, caches), which preparations do not depend on.
+    `trained_window` the one the model was trained for; `extension` says how the former came to exceed the latter.
+    `options` are what every request is pinned to; `engine` is how this process happened to run it (threads, caches),
+    which preparations do not depend on.
     """
 
     backend: str
     name: str
-    digest: str
-    window: int
+    digest: str | None
+    window: int | None
     trained_window: int | None = None
     server_version: str | None = None
     quantization: str | None = None
@@ -128,7 +129,8 @@ class Preparation:
     `units` are its texts in document order (one for a summary, one a crouton). `flags` names what is out of the
     ordinary: "recovered" (prose was split into sentences), "over_budget", "cut" (some output ended at its limit).
     `numbers` counts the numbers in the units and `unfaithful_numbers` those that do not stand in the source section.
-    `failure` is the reason why there are no units, None where it succeeded.
+    `failure` is the reason why there are no units, None where it succeeded; `failure_kind` is "construction" where the
+    replies were of no use, else the kind of trouble with the model (see `models.base`), which another try may not meet.
     """
 
     key: str
@@ -136,7 +138,7 @@ class Preparation:
     document: str
     document_sha256: str
     prompt_sha256: str
-    model_digest: str
+    model_digest: str | None
     options: dict[str, Any]
     units: tuple[str, ...]
     flags: tuple[str, ...]
@@ -148,6 +150,7 @@ class Preparation:
     unfaithful_numbers: int = 0
     cut_sections: tuple[int, ...] = ()
     failure: str | None = None
+    failure_kind: str | None = None
 
 
 class Status(StrEnum):
@@ -168,6 +171,29 @@ class Outcome(StrEnum):
     MADE_UP = "made_up"
 
 
+class Remark(StrEnum):
+    """What is out of the ordinary in an `ok` trial's answer, whatever its outcome; the first that fits.
+
+    thinking: no answer, since the tokens went on thinking. empty: no answer, and nothing else either. refusal: the
+    model declined. cut: the answer ended at its limit.
+    """
+
+    THINKING = "thinking"
+    EMPTY = "empty"
+    REFUSAL = "refusal"
+    CUT = "cut"
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One try that came to nothing: the kind of trouble and its message, where, and after how many seconds."""
+
+    kind: str
+    message: str
+    host: str
+    seconds: float
+
+
 @dataclass(frozen=True, slots=True)
 class Scores:
     """The scores of one answer; None where the measure does not apply to the question.
@@ -186,7 +212,11 @@ class Scores:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What one trial measured; one JSON line of the ledger. Counts are tokens, durations seconds, None unknown."""
+    """What one trial measured; one JSON line of the ledger. Counts are tokens, durations seconds, None unknown.
+
+    `attempts` are the tries that failed; the one that gave the answer is the observation itself. `nonce` is what stood
+    before the prompt, None where nothing did.
+    """
 
     study: str
     question: str
@@ -217,6 +247,9 @@ class Observation:
     preparation: str | None = None
     error_kind: str | None = None
     error_message: str | None = None
+    attempts: tuple[Attempt, ...] = ()
+    remark: Remark | None = None
+    nonce: str | None = None
 
     @property
     def key(self) -> tuple[str, str, int]:

@@ -25,7 +25,9 @@ class RunRecord:
     """What was run: everything that could change a number, and at the end the verdicts. The content of run.json.
 
     `scheduled` counts the trials that were to run; `finished` is the end's time (ISO 8601), None for a run that did
-    not come to its end.
+    not come to its end. `hosts` has what each host said of the model where there were several; `model` is the first.
+    `resumed` are the times at which an unfinished run was gone on with. `doubts` are sentences about what may have
+    spoilt the run, for every report.
     """
 
     format: int
@@ -50,6 +52,12 @@ class RunRecord:
     prices: tuple[Price, ...] = ()
     finished: str | None = None
     verdicts: tuple[Verdict, ...] = ()
+    repeats: int = 1
+    nonce: bool = False
+    shard: str | None = None
+    hosts: tuple[ModelInfo, ...] = ()
+    resumed: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

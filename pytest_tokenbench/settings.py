@@ -6,6 +6,8 @@ from pathlib import Path
 from pytest_tokenbench.scheduling import Order
 
 DEFAULT_MODELS = {"ollama": "qwen2.5:7b-instruct", "embedded": "smollm2-135m"}
+# The backends that have no default model take it from the option alone.
+BACKENDS = (*DEFAULT_MODELS, "openai")
 WINDOW = 16_384
 QUICK_DOCUMENTS = 4
 QUICK_WORDS = 1_200
@@ -13,24 +15,45 @@ QUICK_WINDOW = 8_192
 QUICK_PREPARATION_TOKENS = 128
 
 
+TIMEOUT_S = 900.0
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """Part `number` (1-based) of `of` parts that a run's trials are split into."""
+
+    number: int
+    of: int
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.of}"
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The options of one session, checked."""
+    """The options of one session, checked.
+
+    `hosts` are in the order given, none for the backend's default; this process asks that at `first_host` first.
+    `timeout` is what one trial may take in seconds, all attempts together. `resume` is None for a new run, "" for
+    going on with the newest unfinished one, else the folder to go on with.
+    """
 
     backend: str
     model: str
-    host: str | None
+    hosts: tuple[str, ...]
     conditions: tuple[str, ...] | None
     quick: bool
     reports: Path
     strict: bool
     prices: Path | None
     preparations: Path
-
-    @property
-    def order(self) -> Order:
-        """Cold for the protocol; shared for a quick look, which measures no prefill worth the wait."""
-        return Order.SHARED if self.quick else Order.COLD
+    order: Order = Order.COLD
+    nonce: bool = False
+    timeout: float = TIMEOUT_S
+    repeats: int = 1
+    resume: str | None = None
+    shard: Shard | None = None
+    first_host: int = 0
 
     @property
     def window(self) -> int:

@@ -60,7 +60,7 @@ class Worker:
             document=loaded.documents[question.document],
             condition=loaded.conditions[key.condition],
             reader=self.settings.model,
-            host=self.settings.host or self.settings.backend,
+            host=self.settings.backend,
             worker=self.name,
             repeat=key.repeat,
         )

@@ -18,4 +18,8 @@ def open_model(settings: Settings, say: Callable[[str], None]) -> Model:
         )
     from pytest_tokenbench.models.ollama import OllamaModel  # noqa: PLC0415
 
-    return OllamaModel(settings.model, host=settings.host, window=settings.window)
+    return OllamaModel(
+        settings.model,
+        host=settings.hosts[settings.first_host] if settings.hosts else None,
+        window=settings.window,
+    )

@@ -17,8 +17,8 @@ class Model(Protocol):
         """
         ...
 
-    def generate(self, prompt: str, *, max_tokens: int) -> Generation:
-        """The model's reply to one user message, of at most `max_tokens` tokens.
+    def generate(self, prompt: str, *, max_tokens: int, timeout: float | None = None) -> Generation:
+        """The model's reply to one user message, of at most `max_tokens` tokens, within `timeout` seconds.
 
         Raises:
             ModelError: See its kinds; nothing was answered then.

@@ -55,7 +55,9 @@ def _what_was_run(record: RunRecord) -> str:
             "backend": f"{model.backend} {model.server_version or ''}".strip(),
             "quantization": model.quantization,
             "parameters": model.parameter_size,
-            "window": f"{model.window:,} tokens" + (f", {model.extension}" if model.extension else ""),
+            "window": f"{model.window:,} tokens" + (f", {model.extension}" if model.extension else "")
+            if model.window
+            else None,
             "started": record.started,
             "finished": record.finished,
             "commit": record.commit,
