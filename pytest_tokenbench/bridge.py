@@ -1,5 +1,8 @@
 """Between pytest's session and ours: which studies were collected, and the roads for observations and verdicts."""
 
+import contextlib
+import signal
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial, reduce
 from pathlib import Path
@@ -8,14 +11,15 @@ from typing import Any, cast
 import pytest
 
 from pytest_tokenbench import options
-from pytest_tokenbench.controller import Controller, Outcome, StartError
+from pytest_tokenbench.controller import Controller, Outcome, StartError, StopRunError
+from pytest_tokenbench.handout import ColdPool, Pool, SharedPool, Work
 from pytest_tokenbench.loading import Loaded, StudyError
 from pytest_tokenbench.marker import PROPERTY, refuse_unrecognised, study_of
 from pytest_tokenbench.records import Observation, Status, decode, encode
 from pytest_tokenbench.reporting import items as shown
 from pytest_tokenbench.reporting import terminal
 from pytest_tokenbench.reporting.items import Teststatus
-from pytest_tokenbench.scheduling import TrialKey
+from pytest_tokenbench.scheduling import Order, TrialKey
 from pytest_tokenbench.study import Study
 from pytest_tokenbench.worker import Worker
 
@@ -30,15 +34,18 @@ class Trial:
         self.question = loaded.questions[key.question]
         self.document = loaded.documents[self.question.document]
         self.observation: Observation | None = None
+        self.is_reused = False
 
     def ask(self) -> Observation:
         """Asks the model and returns what was measured.
 
         A trial whose prompt does not fit the window, or whose preparation failed, skips the test; trouble with the
-        model fails it. Each is recorded.
+        model fails it. Each is recorded. A trial that an unfinished run has already is taken from there.
         """
         if self.observation is None:
-            self.observation = self._worker.ask(self._loaded, self.key)
+            known = self._worker.finished(self._loaded.study.name).get(self.key)
+            self.is_reused = known is not None
+            self.observation = known or self._worker.ask(self._loaded, self.key)
         seen = self.observation
         if seen.status is Status.ERROR:
             pytest.fail(f"{seen.error_kind}: {seen.error_message}", pytrace=False)
@@ -57,13 +64,17 @@ class Bridge:
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
+        self._session: pytest.Session | None = None
+        self._former_handler: Any = None
         self.settings = options.read(config)
         self.is_worker = hasattr(config, "workerinput")
         name = cast("Any", config).workerinput["workerid"] if self.is_worker else "main"
-        self.worker = Worker(self.settings, config.rootpath, name, self._say)
+        self._earlier = options.earlier_runs(config, self.settings)
+        self.worker = Worker(self.settings, config.rootpath, name, self._say, self._earlier)
         self._controller: Controller | None = None
         self._faults: dict[str, None] = {}
-        self._results: dict[str, str] = {}
+        self._results: dict[str, tuple[str, bool]] = {}
+        self._trial_of: dict[str, tuple[str, TrialKey]] = {}
         # To be called with the first report: until then xdist sets the number of collected tests itself.
         self._announce: Callable[[], None] | None = None
         self.outcomes: list[Outcome] = []
@@ -126,10 +137,20 @@ class Bridge:
             # What may follow the bracket is the group that xdist adds.
             key = names[id(study)].get(parameter.rpartition("]")[0])
             self._select(key, selected[id(study)][1], node)
+            if key is not None:
+                self._trial_of[node] = study.name, key
         self.check()
         self._start(session, selected.values())
         # The trials run elsewhere: this process needs its model no more.
         self.worker.close()
+
+    def pool(self, ids: Sequence[str]) -> Pool | None:
+        """From which workers of xdist are handed the items with these ids; None where no trial is among them."""
+        if self._controller is None:
+            return None
+        works = self._controller.works()
+        pool = SharedPool if self.settings.order is Order.SHARED else ColdPool
+        return pool([works[self._trial_of[node]] if node in self._trial_of else Work() for node in ids])
 
     def _select(self, key: TrialKey | None, selected: set[TrialKey], node: str) -> None:
         if key is None or key in selected:
@@ -141,14 +162,43 @@ class Bridge:
         chosen = [(loaded, frozenset(keys)) for loaded, keys in selections if keys]
         if not chosen:
             return
-        controller = Controller(self.settings, self._config.rootpath, self.worker, self._say)
+        self._session = session
+        self._check_hosts()
+        # Known before the start, which can take long, so that Ctrl-C in it is told to the runs as well.
+        self._controller = Controller(self.settings, self._config.rootpath, self.worker, self._say)
+        self._end_well_on_sigterm()
         try:
-            runs = controller.start(chosen)
+            runs = self._controller.start(chosen, self._earlier)
         except StartError as error:
+            self._controller.abandon()
+            self._controller = None
             raise pytest.UsageError(str(error)) from error
-        self._controller = controller
         count = sum(len(run.loaded.study.hypotheses) for run in runs)
         self._announce = partial(self._expect, session, count)
+
+    def _check_hosts(self) -> None:
+        """Refuses hosts that no worker would ask."""
+        hosts = len(self.settings.hosts)
+        workers = self._config.getoption("numprocesses", None) or 0
+        if hosts > 1 and not workers:
+            raise pytest.UsageError(
+                f"--tokenbench-host: {hosts} hosts are given, and this process asks one; "
+                f"add -n {hosts} (pytest-xdist), so that each has a worker"
+            )
+        if isinstance(workers, int) and workers < hosts:
+            self._say(f"-n {workers} leaves {hosts - workers} of {hosts} hosts without a worker")
+
+    def _end_well_on_sigterm(self) -> None:
+        """A session that is told to end writes down where it stands, as after Ctrl-C."""
+        if (
+            threading.current_thread() is threading.main_thread()
+            and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+        ):
+
+            def interrupt(number: int, _frame: Any) -> None:
+                raise KeyboardInterrupt(signal.Signals(number).name)
+
+            self._former_handler = signal.signal(signal.SIGTERM, interrupt)
 
     def _expect(self, session: pytest.Session, more: int) -> None:
         """Counts the hypotheses, tests of their own after the items, so that the progress ends at 100%."""
@@ -168,7 +218,7 @@ class Bridge:
         shown.make_plain(report)
         if found.observation is not None:
             report.user_properties.append((PROPERTY, encode(found.observation).decode()))
-            item.user_properties.extend(shown.properties(found.observation))
+            item.user_properties.extend(shown.properties(found.observation, reused=found.is_reused))
             if report.skipped and isinstance(report.longrepr, tuple):
                 # As for a test that is marked to be skipped: its own place, not the one in here.
                 line = item.location[1]
@@ -188,9 +238,30 @@ class Bridge:
                 if self._announce is not None:
                     self._announce()
                 observation = decode(str(value), Observation)
-                self._results[report.nodeid] = shown.result_of(observation)
-                self._controller.receive(observation)
+                reused = False
+                try:
+                    reused = self._controller.receive(observation)
+                except StopRunError as stop:
+                    self._stop(str(stop))
+                self._results[report.nodeid] = shown.result_of(observation), reused
+                if not reused and len(self.settings.hosts) > 1:
+                    self._follow(observation)
                 return
+
+    def _follow(self, observation: Observation) -> None:
+        """Tells those who hand out trials when a worker has left a host that does not answer."""
+        hosting = self._config.stash.get(options.HOSTING, None)
+        scheduler: Any = getattr(self._config.pluginmanager.get_plugin("dsession"), "sched", None)
+        place = None if self._controller is None else self._controller.place_of(observation.host)
+        if hosting is not None and place is not None and hosting.moved(observation.worker, place):
+            with contextlib.suppress(AttributeError, KeyError):  # another scheduler, or a worker that is gone
+                scheduler.moved(observation.worker, place)
+
+    def _stop(self, why: str) -> None:
+        """Ends the session after the trials that are under way. Under xdist its own session must be told."""
+        for session in (self._session, self._config.pluginmanager.get_plugin("dsession")):
+            if session is not None and not session.shouldstop:
+                session.shouldstop = f"tokenbench: {why}"
 
     def teststatus(self, report: pytest.TestReport) -> Teststatus | None:
         """Letter and word of a trial's report, None for any other.
@@ -199,8 +270,10 @@ class Bridge:
         """
         if report.when != "call" or (report.skipped and self._controller is None):
             return None
-        result = self._results.get(report.nodeid)
-        return None if result is None else shown.teststatus(result, report.outcome)
+        if report.nodeid not in self._results:
+            return None
+        result, reused = self._results[report.nodeid]
+        return shown.teststatus(result, report.outcome, reused=reused)
 
     def finish(self, session: pytest.Session) -> None:
         """Judges the hypotheses and reports them as tests; sets the session's exit status."""
@@ -220,6 +293,10 @@ class Bridge:
             shown.add_suite_properties(self._config, outcome.run.record)
             for judgement in outcome.judgements:
                 self._report(session, outcome, judgement)
+            if outcome.unwritten is not None:
+                self._say(outcome.unwritten)
+                if session.exitstatus == pytest.ExitCode.OK:
+                    session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def _report(self, session: pytest.Session, outcome: Outcome, judgement: Any) -> None:
         for report in shown.hypothesis_reports(outcome.run, judgement, strict=self.settings.strict):
@@ -252,3 +329,6 @@ class Bridge:
     def close(self) -> None:
         """Gives back what this process holds."""
         self.worker.close()
+        if self._former_handler is not None:
+            signal.signal(signal.SIGTERM, self._former_handler)
+            self._former_handler = None

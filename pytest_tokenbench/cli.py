@@ -2,15 +2,20 @@
 
 import argparse
 import shutil
+import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pytest_tokenbench.corpus import questions, verify
 from pytest_tokenbench.corpus.faults import CorpusError
 from pytest_tokenbench.corpus.questions import Sampling
 from pytest_tokenbench.models.base import ModelError
 from pytest_tokenbench.run_folder import RunError
+
+if TYPE_CHECKING:
+    from pytest_tokenbench.run_folder import Run
 
 FAULT = 2
 
@@ -22,6 +27,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         status: int = options.run_command(options)
     except (CorpusError, RunError, ModelError) as error:
         print(error, file=sys.stderr)
+        return FAULT
+    except OSError as error:
+        print(f"{error.filename or 'error'}: {error.strerror or error}", file=sys.stderr)
         return FAULT
     return status
 
@@ -37,6 +45,18 @@ def _parser() -> argparse.ArgumentParser:
     )
     report.add_argument("run", type=Path, metavar="RUN", help="folder of the run: reports/STUDY/TIME-MODEL")
     report.set_defaults(run_command=_report)
+    merge = commands.add_parser("merge", help="join the shards of a run, or what else was run in parts")
+    merge.add_argument(
+        "runs", type=Path, nargs="+", metavar="RUN", help="folders of the runs: reports/STUDY/TIME-MODEL"
+    )
+    merge.add_argument(
+        "--into",
+        type=Path,
+        default=Path("reports"),
+        metavar="DIR",
+        help="reports folder in which the joined run gets a folder of its own (default: reports)",
+    )
+    merge.set_defaults(run_command=_merge)
     _add_models(commands.add_parser("models", help="embedded models"))
     return parser
 
@@ -112,22 +132,49 @@ def _pin(options: argparse.Namespace) -> int:
 
 
 def _report(options: argparse.Namespace) -> int:
+    from pytest_tokenbench import run_folder  # noqa: PLC0415  # as in `_show`
+
+    _show(options.run, run_folder.read(options.run))
+    print(f"rewrote {options.run / run_folder.RESULTS} and {options.run / run_folder.REPORT}")
+    return 0
+
+
+def _show(folder: Path, run: "Run") -> None:
+    """Writes the reports of a run and prints its tables."""
     # These import pytest and numpy, which the other commands can do without.
-    from pytest_tokenbench import controller, run_folder  # noqa: PLC0415
+    from pytest_tokenbench import controller  # noqa: PLC0415
     from pytest_tokenbench.reporting import document, terminal  # noqa: PLC0415
 
-    folder: Path = options.run
-    try:
-        run = run_folder.read(folder)
-        made = document.build(run)
-        controller.write_reports(folder, made, run.record)
-    except OSError as error:
-        print(f"{error.filename or folder}: {error.strerror}", file=sys.stderr)
-        return FAULT
+    made = document.build(run)
+    controller.write_reports(folder, made, run.record)
     for line, _ in terminal.summary(made, shutil.get_terminal_size().columns):
         print(line)
-    print(f"rewrote {folder / run_folder.RESULTS} and {folder / run_folder.REPORT}")
-    return 0
+
+
+def _merge(options: argparse.Namespace) -> int:
+    from pytest_tokenbench import merging, run_folder  # noqa: PLC0415  # for this command alone
+
+    if len(options.runs) == 1:
+        raise merging.MergeError(f"{options.runs[0]} is one run; name at least two")
+    joined = merging.join({str(folder): run_folder.read(folder) for folder in options.runs})
+    folder = merging.write(options.into, joined.run)
+    print(
+        f"merged {len(options.runs)} runs, {len(joined.run.observations):,} trials, into {folder}", flush=True
+    )
+    file = None if joined.missing else merging.study_file(joined.run.record, Path.cwd())
+    if file is not None:
+        pytest = [sys.executable, "-m", "pytest", *merging.judging(folder, joined, file)]
+        status = subprocess.run(pytest, check=False).returncode  # noqa: S603  # this Python, without a shell
+        return status if status in {0, 1} else FAULT
+    _show(folder, joined.run)
+    resume = f"pytest --tokenbench-resume={folder}, with the options of these runs,"
+    if joined.missing:
+        print(f"missing: {', '.join(joined.missing)}; {resume} asks them and gives the verdicts")
+        return 0
+    name = run_folder.printable(joined.run.record.study_file)
+    reason = f"{name} does not stand in {Path.cwd()} or above it as it was in these runs"
+    print(f"no verdicts: {reason}; {resume} gives them", file=sys.stderr)
+    return FAULT
 
 
 def _pull_model(options: argparse.Namespace) -> int:

@@ -1,26 +1,33 @@
-"""The side of a session that keeps the ledger: checks, preflight, preparations, results, verdicts."""
+"""The side of a session that keeps the ledger: preflight, run folders, results, verdicts."""
 
 import datetime as dt
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from pytest_tokenbench import machine, preparation, prices, prompting, registration, run_folder, trial
-from pytest_tokenbench.corpus import files, manifest, sums
-from pytest_tokenbench.hypotheses import Judgement, judge
-from pytest_tokenbench.ledger import Ledger
+from pytest_tokenbench import prices, resume, run_folder
+from pytest_tokenbench.handout import Work
+from pytest_tokenbench.hypotheses import Judgement, judge, spoilt, unavailable
+from pytest_tokenbench.ledger import TORN, Ledger
 from pytest_tokenbench.loading import Loaded
+from pytest_tokenbench.locking import Lock
+from pytest_tokenbench.models import cache_note
 from pytest_tokenbench.models.base import ModelError, UnreachableError
-from pytest_tokenbench.preparation import Recipe, Store
+from pytest_tokenbench.models.patient import changed, differing
+from pytest_tokenbench.preparing import Builder, needed
 from pytest_tokenbench.prices import Price, PriceError
-from pytest_tokenbench.records import Observation, Preparation, Ruling, Verdict
+from pytest_tokenbench.recording import now, record_of
+from pytest_tokenbench.records import ModelInfo, Observation, Preparation, Status
 from pytest_tokenbench.reporting import document, markdown
-from pytest_tokenbench.run_folder import Run, RunRecord
-from pytest_tokenbench.scheduling import TrialKey
+from pytest_tokenbench.run_folder import Run, RunError, RunRecord
+from pytest_tokenbench.scheduling import Order, TrialKey
 from pytest_tokenbench.settings import Settings
+from pytest_tokenbench.study import Hypothesis
 from pytest_tokenbench.worker import Worker
 
 UNFINISHED = "the run did not come to its end"
+STOP_AFTER = 5  # trials in a row that came to nothing
+GO_ON = "what is measured is kept; --tokenbench-resume goes on from there"
 
 
 class StartError(Exception):
@@ -29,13 +36,14 @@ class StartError(Exception):
 
 @dataclass(slots=True)
 class ActiveRun:
-    """One study's run while it goes on."""
+    """One study's run while it goes on. `reused` are the trials that an earlier session finished."""
 
     loaded: Loaded
-    selected: frozenset[TrialKey]
     folder: Path
     record: RunRecord
+    lock: Lock
     ledger: Ledger
+    reused: frozenset[TrialKey] = frozenset()
     observations: dict[tuple[str, str, int], Observation] = field(default_factory=dict)
     preparations: list[Preparation] = field(default_factory=list)
 
@@ -43,14 +51,23 @@ class ActiveRun:
         """The run as it would be read back from its folder."""
         return Run(self.record, tuple(self.observations.values()), tuple(self.preparations))
 
+    def close(self) -> None:
+        """Leaves the folder to others."""
+        self.ledger.close()
+        self.lock.release()
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came out of one study's run: the results document and the judgements behind it."""
+    """What came out of one study's run: the results document and the judgements behind it.
+
+    `unwritten` says why the run folder lacks it, None where it does not.
+    """
 
     run: ActiveRun
     judgements: tuple[Judgement, ...]
     document: document.Json
+    unwritten: str | None = None
 
 
 class Controller:
@@ -63,13 +80,19 @@ class Controller:
         self._say = say
         self._runs: dict[str, ActiveRun] = {}
         self._prices: tuple[Price, ...] = ()
+        self._models: tuple[ModelInfo, ...] = ()
+        self._in_a_row = 0
 
-    def start(self, selections: Iterable[tuple[Loaded, frozenset[TrialKey]]]) -> list[ActiveRun]:
+    def start(
+        self, selections: Iterable[tuple[Loaded, frozenset[TrialKey]]], earlier: Mapping[str, Path]
+    ) -> list[ActiveRun]:
         """Preflight, run folders and preparations for the selected trials. Returns the runs that were begun.
 
+        `earlier` has, by study, the run folders to go on with.
+
         Raises:
-            StartError: The model or the prices cannot be had, or the reports folder not be written; nothing has been
-                run then.
+            StartError: The model or the prices cannot be had, the reports folder not be written, or an earlier run not
+                be gone on with; nothing has been asked then.
         """
         chosen = list(selections)
         names = [loaded.study.name for loaded, _ in chosen]
@@ -78,168 +101,231 @@ class Controller:
         try:
             if self.settings.prices is not None:
                 self._prices = prices.read(self.settings.prices, dt.datetime.now(dt.UTC))
-            self._worker.info  # noqa: B018  # asks the server now, before anything is written
+            for loaded, selected in chosen:
+                self._begin(loaded, selected, earlier.get(loaded.study.name))
         except UnreachableError as error:
             raise StartError(f"{error}; --tokenbench-backend embedded needs no server") from error
-        except (PriceError, ModelError) as error:
+        except (PriceError, ModelError, RunError) as error:
             raise StartError(str(error)) from error
-        for loaded, selected in chosen:
-            try:
-                self._open(loaded, selected)
-                self._prepare(self._runs[loaded.study.name])
-            except OSError as error:
-                raise StartError(
-                    f"{error.filename or self.settings.reports}: cannot be written ({error.strerror})"
-                ) from error
+        except OSError as error:
+            raise StartError(
+                f"{error.filename or self.settings.reports}: cannot be written ({error.strerror or error})"
+            ) from error
         return list(self._runs.values())
 
-    def _open(self, loaded: Loaded, selected: frozenset[TrialKey]) -> None:
-        record = self._record(loaded, len(selected))
-        folder = run_folder.create(self.settings.reports, record)
-        self._runs[loaded.study.name] = ActiveRun(
-            loaded=loaded,
-            selected=selected,
-            folder=folder,
-            record=record,
-            ledger=Ledger(folder / run_folder.OBSERVATIONS),
-        )
-
-    def _record(self, loaded: Loaded, scheduled: int) -> RunRecord:
-        registered = registration.check(
-            [loaded.questions_file, loaded.corpus, loaded.file], self._root, loaded.faults
-        )
-        recipes = {condition.id: condition.recipe() for condition in loaded.study.conditions}
-        prompts = {
-            trial.PROMPT,
-            *(prompt for recipe in recipes.values() if recipe for prompt in recipe.prompts),
-        }
-        return RunRecord(
-            format=run_folder.FORMAT,
-            study=loaded.study.name,
-            study_file=_shown(loaded.file, self._root),
-            started=_now(),
-            quick=self.settings.quick,
-            order=str(self.settings.order),
-            backend=self.settings.backend,
-            baseline=loaded.study.baseline,
-            conditions=tuple(condition.id for condition in loaded.study.conditions),
-            questions=tuple(loaded.questions.values()),
-            scheduled=scheduled,
-            model=self._worker.info,
-            hashes=self._hashes(loaded)
-            | {f"prompt {name}": prompting.sha256(name) for name in sorted(prompts)},
-            registration=registered.sentence,
-            registered=tuple(
-                {"path": one.path, "commit": one.commit, "committed": one.committed, "clean": one.clean}
-                for one in registered.paths
-            ),
-            commit=registered.head,
-            machine=machine.describe(),
-            recipes={name: recipe.name for name, recipe in recipes.items() if recipe},
-            recipe_options={name: recipe.options() for name, recipe in recipes.items() if recipe},
-            prices=self._prices,
-        )
-
-    @staticmethod
-    def _hashes(loaded: Loaded) -> dict[str, str]:
-        paths = {
-            "questions": loaded.questions_file,
-            "manifest": loaded.corpus / manifest.FILE,
-            "sums": loaded.corpus / sums.FILE,
-            "study": loaded.file,
-        }
-        return {name: files.sha256(path.read_bytes()) for name, path in paths.items() if path.is_file()}
-
-    def _prepare(self, run: ActiveRun) -> None:
-        """Builds or fetches what the selected trials need, each once, and records it with its cost."""
+    def _begin(self, loaded: Loaded, selected: frozenset[TrialKey], folder: Path | None) -> None:
+        run = self._new(loaded, selected) if folder is None else self._again(loaded, selected, folder)
+        self._runs[loaded.study.name] = run
+        waiting = [key for key in loaded.trials if key in selected - run.reused]
+        if not waiting:
+            return
         ledger = Ledger(run.folder / run_folder.PREPARATIONS)
-        needed = self._needed(run)
-        if needed:
-            self._say(f"{len(needed)} preparations (summaries, croutons) come before the trials")
-        for number, (recipe, document_id) in enumerate(needed, 1):
-            made, reused = self._preparation(run, recipe, document_id)
-            run.preparations.append(made)
+
+        def keep(made: Preparation) -> None:
             ledger.append(made)
-            if not reused:
-                cost = "" if made.output_tokens is None else f", {made.output_tokens:,} tokens written"
-                state = f"failed: {made.failure}" if made.failure else f"{made.seconds:.1f} s{cost}"
-                self._say(f"prepared {number}/{len(needed)}, {recipe.name} of {document_id}: {state}")
-        ledger.close()
+            run.preparations.append(made)
 
-    def _needed(self, run: ActiveRun) -> list[tuple[Recipe, str]]:
-        loaded = run.loaded
-        selected = (key for key in loaded.trials if key in run.selected)
-        # A condition and a document come in many trials, and a key takes hashing.
-        pairs = dict.fromkeys((key.condition, loaded.questions[key.question].document) for key in selected)
-        found: dict[tuple[str, str], Recipe] = {}
-        for condition, document_id in pairs:
-            recipe = loaded.conditions[condition].recipe()
-            if recipe is not None:
-                key = self._worker.preparation_key(recipe, loaded.documents[document_id])
-                found.setdefault((key, document_id), recipe)
-        return [(recipe, document_id) for (_, document_id), recipe in found.items()]
+        try:
+            wanted = needed(loaded, waiting, self._worker)
+            Builder(loaded, self._worker, self._say).build(wanted, tuple(run.preparations), keep)
+        finally:
+            ledger.close()
 
-    def _preparation(self, run: ActiveRun, recipe: Recipe, document_id: str) -> tuple[Preparation, bool]:
-        store = Store(self.settings.preparations)
-        source = run.loaded.documents[document_id]
-        found = store.get(self._worker.preparation_key(recipe, source))
-        if found is not None and found.failure is None:
-            # Built from the same text, perhaps for a document of another name.
-            return replace(found, document=document_id), True
-        made = preparation.build(
-            recipe, source, self._worker.model, self._worker.info, self.settings.preparation_tokens
+    def _ask_models(self) -> tuple[ModelInfo, ...]:
+        """What each host says of the model, asked once."""
+        if not self._models:
+            told = self._worker.model.describe_hosts()
+            difference = differing(told)
+            if difference is not None:
+                raise StartError(f"{difference}; a run needs the same model everywhere")
+            self._models = told
+            is_bare = self.settings.order is Order.COLD and not self.settings.nonce
+            note = cache_note(told[0]) if is_bare else None
+            if note is not None:
+                self._say(note)
+        return self._models
+
+    def _new(self, loaded: Loaded, selected: frozenset[TrialKey]) -> ActiveRun:
+        models = self._ask_models()
+        record = self._record(loaded, len(selected), models)
+        folder = run_folder.create(self.settings.reports, record)
+        lock = run_folder.lock(folder)
+        try:
+            ledger = Ledger(folder / run_folder.OBSERVATIONS)
+        except BaseException:
+            lock.release()
+            run_folder.discard(folder)
+            raise
+        return ActiveRun(loaded, folder, record, lock, ledger)
+
+    def _again(self, loaded: Loaded, selected: frozenset[TrialKey], folder: Path) -> ActiveRun:
+        """Goes on with an earlier run. The model is asked only if a trial is."""
+        lock = run_folder.lock(folder)
+        try:
+            old = run_folder.read(folder)
+            reused = frozenset(resume.finished(old))
+            record = self._renewed(old, loaded, selected, reused, folder)
+            ledger = Ledger(folder / run_folder.OBSERVATIONS)
+        except BaseException:
+            lock.release()
+            raise
+        if ledger.torn is not None:
+            name = run_folder.OBSERVATIONS
+            self._say(f"the last line of {name} was cut short and is set aside, in {name}{TORN}")
+        count = len(reused & selected)
+        self._say(
+            f"going on with {self._shown(folder)}: {count:,} of {len(selected):,} trials are there already"
         )
-        store.put(made)
-        return made, False
+        run_folder.write_record(folder, record)
+        return ActiveRun(
+            loaded,
+            folder,
+            record,
+            lock,
+            ledger,
+            reused,
+            observations={one.key: one for one in old.observations},
+            preparations=list(old.preparations),
+        )
 
-    def receive(self, observation: Observation) -> None:
-        """Puts one observation on disk.
+    def _renewed(
+        self,
+        old: Run,
+        loaded: Loaded,
+        selected: frozenset[TrialKey],
+        reused: frozenset[TrialKey],
+        folder: Path,
+    ) -> RunRecord:
+        """The record of a run as it is gone on with, if nothing differs that could change a number."""
+        models = self._ask_models() if selected - reused else (old.record.model, *old.record.hosts[1:])
+        record = self._record(loaded, len(selected | reused), models)
+        differences = resume.differences(old.record, record)
+        if differences:
+            raise StartError(
+                f"{self._shown(folder)}: cannot be gone on with, since {'; '.join(differences)}; "
+                "leave --tokenbench-resume out to begin anew"
+            )
+        return replace(
+            old.record,
+            scheduled=max(old.record.scheduled, record.scheduled),
+            resumed=(*old.record.resumed, now()),
+            finished=None,
+            verdicts=(),
+            doubts=(*old.record.doubts, *resume.doubts(old.record, record)),
+        )
+
+    def _record(self, loaded: Loaded, scheduled: int, models: tuple[ModelInfo, ...]) -> RunRecord:
+        return record_of(
+            loaded, self.settings, self._root, scheduled=scheduled, models=models, prices=self._prices
+        )
+
+    def abandon(self) -> None:
+        """Leaves the folders of runs that could not begin."""
+        for run in self._runs.values():
+            run.close()
+        self._runs.clear()
+
+    def place_of(self, host: str) -> int | None:
+        """The place of a host among those given, None for one that was not there at the start."""
+        return next((place for place, one in enumerate(self._models) if one.host == host), None)
+
+    def works(self) -> dict[tuple[str, TrialKey], Work]:
+        """The trials by study and key, as they are handed out to workers."""
+        return {
+            (name, key): work
+            for name, run in self._runs.items()
+            for key, work in run.loaded.layout.works(name, run.loaded.trials, run.reused).items()
+        }
+
+    def receive(self, observation: Observation) -> bool:
+        """Puts one observation on disk, and tells whether it was there already.
 
         Raises:
-            OSError: It cannot be written.
+            StopRunError: It cannot be written, or too many trials in a row came to nothing: the session should end.
         """
         run = self._runs[observation.study]
-        run.ledger.append(observation)
+        key = TrialKey(observation.condition, observation.question, observation.repeat)
+        if key in run.reused:
+            return True
+        try:
+            run.ledger.append(observation)
+        except OSError as error:
+            raise StopRunError(
+                f"{run.folder / run_folder.OBSERVATIONS} cannot be written ({error.strerror or error}); {GO_ON}"
+            ) from error
         run.observations[observation.key] = observation
+        self._in_a_row = self._in_a_row + 1 if observation.status is Status.ERROR else 0
+        if self._in_a_row >= STOP_AFTER:
+            raise StopRunError(
+                f"{STOP_AFTER} trials in a row came to nothing, the last with {observation.error_kind}: "
+                f"{observation.error_message}; {GO_ON}"
+            )
+        return False
 
     def finish(self, *, interrupted: bool) -> list[Outcome]:
         """Judges the hypotheses and writes what came out. Called once, when the last trial is in.
 
         A run that was interrupted is not judged: the trials that it lacks would be those that came late in its order.
         """
-        outcomes = [self._close(run, interrupted=interrupted) for run in self._runs.values()]
+        spoilt_by, doubt = (None, None) if interrupted or not self._models else self._compare_models()
+        doubts = tuple(one for one in (spoilt_by, doubt) if one is not None)
+        outcomes = []
+        for run in self._runs.values():
+            run.record = replace(run.record, doubts=(*run.record.doubts, *doubts))
+            outcomes.append(self._close(run, interrupted=interrupted, spoilt_by=spoilt_by))
         self._runs.clear()
         return outcomes
 
-    def _close(self, run: ActiveRun, *, interrupted: bool) -> Outcome:
-        run.ledger.close()
+    def _compare_models(self) -> tuple[str | None, str | None]:
+        """Reads the models again: a sentence on what changed since the start, and one on what could not be read."""
+        try:
+            ends = self._worker.model.describe_hosts(patiently=True)
+        except ModelError as error:
+            return None, f"whether the model is the same at the end could not be checked ({error})"
+        differences = (changed(start, end) for start, end in zip(self._models, ends, strict=True))
+        return next((one for one in differences if one is not None), None), None
+
+    def _close(self, run: ActiveRun, *, interrupted: bool, spoilt_by: str | None) -> Outcome:
         results = document.results_of(run.as_run())
-        judgements = tuple(
-            Judgement(Verdict(hypothesis.name, hypothesis.statement, Ruling.UNAVAILABLE, UNFINISHED))
-            if interrupted
-            else judge(hypothesis, results)
-            for hypothesis in run.loaded.study.hypotheses
-        )
+
+        def ruled(hypothesis: Hypothesis) -> Judgement:
+            if interrupted:
+                return unavailable(hypothesis, UNFINISHED)
+            if spoilt_by is not None:
+                return spoilt(hypothesis, spoilt_by)
+            if run.record.shard is not None:
+                return unavailable(
+                    hypothesis, f"shard {run.record.shard} is a part of the trials; merge the parts"
+                )
+            return judge(hypothesis, results)
+
+        judgements = tuple(map(ruled, run.loaded.study.hypotheses))
         run.record = replace(
             run.record,
-            finished=None if interrupted else _now(),
+            finished=None if interrupted else now(),
             verdicts=tuple(judgement.verdict for judgement in judgements),
         )
-        run_folder.write_record(run.folder, run.record)
         made = document.build(run.as_run())
-        write_reports(run.folder, made, run.record)
-        return Outcome(run, judgements, made)
+        unwritten = None
+        try:
+            run_folder.write_record(run.folder, run.record)
+            write_reports(run.folder, made, run.record)
+            run.close()
+        except OSError as error:
+            unwritten = (
+                f"{error.filename or run.folder} cannot be written ({error.strerror or error}); {GO_ON}"
+            )
+        return Outcome(run, judgements, made, unwritten)
+
+    def _shown(self, path: Path) -> str:
+        return str(path.relative_to(self._root) if path.is_relative_to(self._root) else path)
+
+
+class StopRunError(Exception):
+    """The session should end now; the message is for the user."""
 
 
 def write_reports(folder: Path, made: document.Json, record: RunRecord) -> None:
     """Writes results.json and report.md into a run folder."""
     run_folder.write(folder / run_folder.RESULTS, document.as_text(made))
     run_folder.write(folder / run_folder.REPORT, markdown.render(made, record))
-
-
-def _shown(path: Path, root: Path) -> str:
-    return path.relative_to(root).as_posix() if path.is_relative_to(root) else path.name
-
-
-def _now() -> str:
-    return dt.datetime.now(dt.UTC).isoformat(timespec="seconds")

@@ -18,6 +18,16 @@ class Judgement:
     exception: BaseException | None = None
 
 
+def unavailable(hypothesis: Hypothesis, reason: str) -> Judgement:
+    """The judgement of a hypothesis that a run cannot answer, for a reason that is no fault of it."""
+    return Judgement(Verdict(hypothesis.name, hypothesis.statement, Ruling.UNAVAILABLE, reason))
+
+
+def spoilt(hypothesis: Hypothesis, reason: str) -> Judgement:
+    """The judgement of a hypothesis over a run that went wrong as a whole: an error, whatever its numbers say."""
+    return Judgement(Verdict(hypothesis.name, hypothesis.statement, Ruling.ERROR, reason))
+
+
 def judge(hypothesis: Hypothesis, results: Results) -> Judgement:
     """Runs one hypothesis.
 
@@ -71,7 +81,7 @@ def _first_line(error: BaseException) -> str:
 
 def _undecided(verdict: Verdict, other: Verdict, counted: dict[str, bool], results: Results) -> Verdict:
     ways = ", ".join(
-        f"{len(results.missing(condition))} missing of {condition} as {'right' if as_right else 'wrong'}"
+        f"{results.lacking(condition).total()} missing of {condition} as {'right' if as_right else 'wrong'}"
         for condition, as_right in counted.items()
     )
     reason = f"{verdict.ruling} without the missing trials, but {other.ruling} counting {ways}"

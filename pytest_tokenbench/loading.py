@@ -1,7 +1,7 @@
 """A study with its material, as one session will use it."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from pytest_tokenbench.conditions.base import Condition
 from pytest_tokenbench.corpus import passages, verify
 from pytest_tokenbench.corpus.faults import CorpusError, Fault
 from pytest_tokenbench.records import Document, Question
-from pytest_tokenbench.scheduling import TrialKey, arrange
+from pytest_tokenbench.scheduling import Layout, TrialKey, arrange, select
 from pytest_tokenbench.settings import QUICK_DOCUMENTS, QUICK_WORDS, Settings
 from pytest_tokenbench.study import Study
 
@@ -25,7 +25,10 @@ class StudyError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A study's documents, questions and conditions after the session's options, and its trials in order."""
+    """A study's documents, questions and conditions after the session's options, and its trials in order.
+
+    With --tokenbench-shard `trials` are the shard's; everything else is that of the whole study.
+    """
 
     study: Study
     file: Path
@@ -35,6 +38,7 @@ class Loaded:
     questions: dict[str, Question]
     conditions: dict[str, Condition]
     trials: tuple[TrialKey, ...]
+    layout: Layout
     faults: tuple[Fault, ...]
 
 
@@ -66,7 +70,12 @@ def load(study: Study, file: Path, root: Path, settings: Settings) -> Loaded:
     documents, questions = material.manifest.documents, material.questions.items
     if settings.quick:
         documents, questions = quick_look(documents, questions)
-    chosen = [name for name in conditions if settings.conditions is None or name in settings.conditions]
+    chosen = {
+        name: condition
+        for name, condition in conditions.items()
+        if settings.conditions is None or name in settings.conditions
+    }
+    layout = _layout(chosen, documents, questions, settings)
     return Loaded(
         study=study,
         file=file,
@@ -74,10 +83,58 @@ def load(study: Study, file: Path, root: Path, settings: Settings) -> Loaded:
         corpus=corpus,
         documents={document.id: document for document in documents},
         questions={question.id: question for question in questions},
-        conditions={name: conditions[name] for name in chosen},
-        trials=tuple(arrange({name: conditions[name].family for name in chosen}, questions, settings.order)),
+        conditions=chosen,
+        trials=_trials(layout, questions, settings),
+        layout=layout,
         faults=material.faults,
     )
+
+
+def _layout(
+    conditions: Mapping[str, Condition],
+    documents: Sequence[Document],
+    questions: Sequence[Question],
+    settings: Settings,
+) -> Layout:
+    return Layout(
+        order=settings.order,
+        documents={question.id: question.document for question in questions},
+        families={name: condition.family for name, condition in conditions.items()},
+        words={
+            (name, document.id): condition.words(document)
+            for name, condition in conditions.items()
+            for document in documents
+        },
+        shared=frozenset(name for name, condition in conditions.items() if condition.shared),
+    )
+
+
+def _trials(layout: Layout, questions: Sequence[Question], settings: Settings) -> tuple[TrialKey, ...]:
+    """The trials that this session runs, in order.
+
+    Raises:
+        StudyError: Two of them would have the same test id, or the shard has none.
+    """
+    trials = arrange(layout.families, questions, settings.order, settings.repeats)
+    known: dict[str, TrialKey] = {}
+    for key in trials:
+        other = known.setdefault(str(key), key)
+        if other != key:
+            raise StudyError([f"{_told(other)} and {_told(key)} would both be called {key}; rename one"])
+    shard = settings.shard
+    if shard is None:
+        return tuple(trials)
+    selected = select(trials, layout, shard.number, shard.of)
+    if trials and not selected:
+        raise StudyError(
+            [f"--tokenbench-shard: part {shard} has no trial, since the study has too few; make fewer parts"]
+        )
+    return tuple(selected)
+
+
+def _told(key: TrialKey) -> str:
+    again = f", repeat {key.repeat + 1}," if key.repeat else ""
+    return f"question {key.question!r} under condition {key.condition!r}{again}"
 
 
 def quick_look(

@@ -10,6 +10,7 @@ import pytest
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pytest_tokenbench.hosting import Hosting
     from pytest_tokenbench.scheduling import Order
     from pytest_tokenbench.settings import Settings, Shard
 
@@ -124,6 +125,44 @@ def read(config: pytest.Config) -> "Settings":
         shard=_shard(given("shard")),
         first_host=getattr(config, "workerinput", {}).get("tokenbench_host", 0),
     )
+
+
+EARLIER = pytest.StashKey[dict[str, "Path"]]()
+HOSTING: pytest.StashKey["Hosting"] = pytest.StashKey()
+
+
+def for_worker(config: pytest.Config, worker: str) -> dict[str, Any]:
+    """What a worker of xdist is told beside its options; it finds them in `workerinput`."""
+    from pytest_tokenbench.hosting import Hosting  # noqa: PLC0415
+
+    settings = read(config)
+    hosting = config.stash.setdefault(HOSTING, Hosting(len(settings.hosts)))
+    told: dict[str, Any] = {"tokenbench_host": hosting.assign(worker)}
+    if settings.resume is not None:
+        runs = earlier_runs(config, settings)
+        told["tokenbench_earlier"] = {study: str(folder) for study, folder in runs.items()}
+    return told
+
+
+def earlier_runs(config: pytest.Config, settings: "Settings") -> dict[str, "Path"]:
+    """The run folders to go on with, by study; a worker of xdist is told them by its controller.
+
+    Raises:
+        pytest.UsageError: There is no such run.
+    """
+    from pathlib import Path  # noqa: PLC0415
+
+    from pytest_tokenbench import resume, run_folder  # noqa: PLC0415
+
+    told = getattr(config, "workerinput", {}).get("tokenbench_earlier")
+    if told is not None:
+        return {study: Path(folder) for study, folder in told.items()}
+    if EARLIER not in config.stash:
+        try:
+            config.stash[EARLIER] = resume.earlier(settings, config.invocation_params.dir)
+        except run_folder.RunError as error:
+            raise _unusable("resume", str(error)) from error
+    return config.stash[EARLIER]
 
 
 def _given(config: pytest.Config, name: str) -> Any:

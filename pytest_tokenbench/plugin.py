@@ -1,6 +1,6 @@
 """pytest options and hooks only. Nothing heavy is imported before a study is collected."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,6 +10,7 @@ from pytest_tokenbench.marker import files_that_may_declare, refuse_unrecognised
 
 if TYPE_CHECKING:
     from pytest_tokenbench.bridge import Bridge, Trial
+    from pytest_tokenbench.handout import Pool
 
 _SESSION = pytest.StashKey[pytest.Session]()
 _HOOKS = "tokenbench-session"
@@ -24,7 +25,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Refuses options that cannot be used before anything is collected. xdist's workers are given the same ones."""
     if options.are_given(config) and not hasattr(config, "workerinput"):
-        options.read(config)
+        settings = options.read(config)
+        if settings.resume is not None:
+            options.earlier_runs(config, settings)
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
@@ -50,6 +53,37 @@ def trial(request: pytest.FixtureRequest) -> "Trial":
     if study_of(request.function) is None:
         pytest.fail("the fixture 'trial' is for functions decorated with @study.trials", pytrace=False)
     return _bridge(request.config).trial(request)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tells a worker of xdist its host, and the runs that are gone on with."""
+    config: pytest.Config = node.config
+    if options.are_given(config):
+        node.workerinput |= options.for_worker(config, node.gateway.id)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Hands out trials in our own way, unless the user chose a way of xdist's."""
+    if config.getoption("dist") != "load":
+        return None
+    from pytest_tokenbench.distribution import TrialScheduling  # noqa: PLC0415  # needs xdist
+
+    def pool_of(ids: Sequence[str]) -> "Pool | None":
+        hooks = config.pluginmanager.get_plugin(_HOOKS)
+        pool: Pool | None = None if hooks is None else hooks.bridge.pool(ids)
+        return pool
+
+    return TrialScheduling(config, log, pool_of)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Frees the place of a worker of xdist that is gone."""
+    config: pytest.Config = node.config
+    if options.HOSTING in config.stash:
+        config.stash[options.HOSTING].release(node.gateway.id)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -12,6 +12,8 @@ from pytest_tokenbench import prompting
 from pytest_tokenbench.models.base import Model, ModelError
 from pytest_tokenbench.records import Document, Generation, ModelInfo, Preparation, decode, encode
 
+CONSTRUCTION = "construction"
+
 
 @dataclass(frozen=True, slots=True)
 class Written:
@@ -105,12 +107,13 @@ def build(
 ) -> Preparation:
     """The preparation of one document. One that fails is returned too, with the reason and what it cost."""
     encoder = Encoder(model, most_tokens)
-    failure = None
+    failure = kind = None
     written = Written(units=())
     try:
         written = recipe.write(document, encoder)
     except (ModelError, ConstructionError) as error:
         failure = str(error)
+        kind = error.kind if isinstance(error, ModelError) else CONSTRUCTION
     return Preparation(
         key=key(recipe, document, info, most_tokens),
         recipe=recipe.name,
@@ -129,6 +132,7 @@ def build(
         unfaithful_numbers=written.unfaithful_numbers,
         cut_sections=written.cut_sections,
         failure=failure,
+        failure_kind=kind,
     )
 
 

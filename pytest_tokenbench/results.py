@@ -4,84 +4,21 @@ import copy
 import hashlib
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
 
 import numpy as np
 import numpy.typing as npt
 
 from pytest_tokenbench import statistics
+from pytest_tokenbench.measures import MEASURES, Scope, is_cold, is_warm
 from pytest_tokenbench.records import Evidence, Observation, Question, Status
 from pytest_tokenbench.statistics import Estimate, FloatArray
-
-COLD_SHARE = 0.05
+from pytest_tokenbench.tabulation import Tabulation
 
 
 class Unavailable(Exception):  # noqa: N818  # the design's word; not an error but a ruling
     """Something was asked for that was not measured, or not enough of it; the message is the reason."""
-
-
-class Scope(Enum):
-    """The questions that a measure applies to."""
-
-    ALL = "all"
-    ANSWERABLE = "answerable"
-    UNANSWERABLE = "unanswerable"
-
-
-@dataclass(frozen=True, slots=True)
-class Measure:
-    """A column of the ledger: its questions, its value in an observation, and the value of a right answer if binary.
-
-    What a binary measure would be with the missing trials has bounds; of any other, a hypothesis may ask only when
-    none is missing (`whole`). Prefill is the exception: it is taken on a part of the trials anyway.
-    """
-
-    scope: Scope
-    value: Callable[[Observation], float | None]
-    right: float | None = None
-    whole: bool = True
-
-    def applies(self, question: Question) -> bool:
-        """Whether the measure is taken on this question."""
-        return self.scope is Scope.ALL or question.answerable == (self.scope is Scope.ANSWERABLE)
-
-
-def is_cold(observation: Observation) -> bool:
-    """Whether the prompt is known to have been prefilled anew: cached share told, and at most 5%."""
-    cached, total = observation.cached_tokens, observation.input_tokens
-    return cached is not None and total is not None and total > 0 and cached / total <= COLD_SHARE
-
-
-def _scored(name: str) -> Callable[[Observation], float | None]:
-    def value(observation: Observation) -> float | None:
-        found = getattr(observation.scores, name) if observation.scores else None
-        return None if found is None else float(found)
-
-    return value
-
-
-def _field(name: str) -> Callable[[Observation], float | None]:
-    def value(observation: Observation) -> float | None:
-        found = getattr(observation, name)
-        return None if found is None else float(found)
-
-    return value
-
-
-MEASURES: Mapping[str, Measure] = {
-    "input_tokens": Measure(Scope.ALL, _field("input_tokens")),
-    "output_tokens": Measure(Scope.ALL, _field("output_tokens")),
-    "accuracy": Measure(Scope.ANSWERABLE, _scored("correct"), right=1.0),
-    "abstention": Measure(Scope.UNANSWERABLE, _scored("abstained"), right=1.0),
-    "made_up": Measure(Scope.UNANSWERABLE, _scored("made_up"), right=0.0),
-    "f1": Measure(Scope.ANSWERABLE, _scored("f1")),
-    "squad_f1": Measure(Scope.ANSWERABLE, _scored("squad_f1")),
-    "exact_match": Measure(Scope.ANSWERABLE, _scored("exact_match"), right=1.0),
-    "prefill_s": Measure(Scope.ALL, lambda seen: seen.prefill_s if is_cold(seen) else None, whole=False),
-    "total_s": Measure(Scope.ALL, _field("total_s")),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +59,9 @@ class Results:
 
     Every interval is a 95% percentile interval from 10,000 bootstrap resamples of questions with the same draws for
     every condition and measure (protocol, Analysis). Measures: see `MEASURES`. Only trials that ended well count,
-    unless `counting` says otherwise. `evidence` has what hypotheses asked for, `in_doubt` the conditions whose missing
-    trials could have changed it.
+    unless `counting` says otherwise. Repeats are averaged within their question, which stays what is resampled; one of
+    them that is missing is a missing trial. `evidence` has what hypotheses asked for, `in_doubt` the conditions whose
+    missing trials could have changed it. The order of `observations` does not matter.
     """
 
     def __init__(
@@ -132,17 +70,19 @@ class Results:
         conditions: Sequence[str],
         baseline: str,
         observations: Iterable[Observation],
+        repeats: int = 1,
     ) -> None:
         self.questions = tuple(questions)
         self.conditions = tuple(conditions)
         self.baseline = baseline
-        self.observations = tuple(observations)
+        self.repeats = repeats
+        self._table = Tabulation(self.questions, self.conditions, observations, repeats)
+        self.observations: tuple[Observation, ...] = self._table.observations
         self.evidence: list[Evidence] = []
         self.in_doubt: set[str] = set()
         self._counted: dict[str, bool] = {}
-        self._place = {question.id: place for place, question in enumerate(self.questions)}
-        self._ended = self._endings()
-        self._columns = self._tabulate()
+        self._columns = self._table.columns()
+        self._churn = self._churn_columns()
         # Shared with what `counting` returns: it asks for the same columns over and over.
         self._samples: dict[tuple[bytes, ...], tuple[FloatArray, ...]] = {}
         self._fillings: dict[tuple[str, str, float], FloatArray] = {}
@@ -180,15 +120,13 @@ class Results:
     def _witness(self, name: str, estimate: Estimate, measure: str, *conditions: str) -> Figure:
         for condition in conditions:
             if MEASURES[measure].right is not None:
-                if condition not in self._counted and self.missing(condition, measure):
+                if condition not in self._counted and self._table.are_missing(measure, condition):
                     self.in_doubt.add(condition)
             elif MEASURES[measure].whole:
-                total = sum(map(MEASURES[measure].applies, self.questions))
-                missing = total - int(np.count_nonzero(~np.isnan(self.column(measure, condition))))
+                missing, total = self._table.untold(measure, condition)
                 if missing:
-                    raise Unavailable(
-                        f"{measure} of {condition} is missing for {missing} of {total} questions"
-                    )
+                    what = "questions" if self.repeats == 1 else "trials"
+                    raise Unavailable(f"{measure} of {condition} is missing for {missing} of {total} {what}")
         self.evidence.append(Evidence(name, estimate.estimate, estimate.low, estimate.high, estimate.n))
         return Figure(name, estimate)
 
@@ -232,27 +170,62 @@ class Results:
 
     def bounds(self, measure: str, condition: str) -> tuple[float, float] | None:
         """A binary measure's mean with every missing trial counted wrong and right, None where none is missing."""
-        column, right = self._columns[measure, condition], MEASURES[measure].right
-        missing = len(self.missing(condition, measure))
-        if right is None or not missing:
+        if MEASURES[measure].right is None or not self._table.are_missing(measure, condition):
             return None
-        measured = column[~np.isnan(column)]
-        total = len(measured) + missing
-        ends = sorted((measured.sum() + missing * fill) / total for fill in (0.0, 1.0))
-        return float(ends[0]), float(ends[1])
+        low, high = (float(np.nanmean(self._filled(measure, condition, value))) for value in (0.0, 1.0))
+        return low, high
+
+    def churn(self, condition: str, scope: Scope = Scope.ALL) -> Estimate:
+        """How often two repeats of a trial disagree: on correctness, for unanswerable questions on abstaining.
+
+        The mean over questions of the share of their pairs of repeats; `n` counts the questions that have a pair.
+
+        Raises:
+            Unavailable: There are no repeats, or no question has two that ended well.
+        """
+        return self._of_repeats("correctness " + scope.value, condition)
+
+    def answer_churn(self, condition: str) -> Estimate:
+        """As `churn`, for how often two repeats are answered with other text."""
+        return self._of_repeats("answers", condition)
+
+    def _of_repeats(self, kind: str, condition: str) -> Estimate:
+        if self.repeats == 1:
+            raise Unavailable("every trial was run once only")
+        column = self._churn[kind, condition]
+        if np.isnan(column).all():
+            raise Unavailable(f"no question has two repeats under {condition} that ended well")
+        (samples,) = self._drawn(column)
+        return self._interval(float(np.nanmean(column)), samples, column)
+
+    def _churn_columns(self) -> dict[tuple[str, str], FloatArray]:
+        if self.repeats == 1:
+            return {}
+        found = {
+            ("correctness " + scope.value, condition): self._table.churn(condition, scope)
+            for scope in Scope
+            for condition in self.conditions
+        }
+        answers = self._table.answer_churn()
+        return found | {("answers", condition): answers[condition] for condition in self.conditions}
 
     def missing(self, condition: str, measure: str = "input_tokens") -> dict[str, str]:
-        """The questions without an `ok` trial under a condition, among those of the measure, each with the reason."""
-        endings = {
-            question.id: self._ended.get((condition, question.id))
-            for question in self.questions
-            if MEASURES[measure].applies(question)
+        """The questions that lack an `ok` trial under a condition, among those of the measure, each with the reason.
+
+        With repeats the reason says how many of them ended how: "1 error, 2 not run".
+        """
+        return {
+            question: _listed(reasons) if self.repeats > 1 else next(reversed(reasons))
+            for question, reasons in self._table.missing(measure, condition)
         }
-        return {name: str(ending or "not run") for name, ending in endings.items() if ending is not Status.OK}
+
+    def lacking(self, condition: str) -> Counter[str]:
+        """How many trials of a condition are missing, by the reason."""
+        return sum((reasons for _, reasons in self._table.missing("input_tokens", condition)), Counter[str]())
 
     def statuses(self, condition: str) -> Counter[str]:
         """How many trials of a condition ended how."""
-        return Counter(str(seen.status) for seen in self.observations if seen.condition == condition)
+        return self._table.statuses(condition)
 
     def column(self, measure: str, condition: str) -> FloatArray:
         """The measure under a condition for each question, (questions,), NaN where not measured.
@@ -277,32 +250,14 @@ class Results:
         if not statuses[Status.OK]:
             return f"condition {condition} has no measured trial ({_listed(statuses)})"
         if measure == "prefill_s":
-            return f"no trial of condition {condition} is known to be cold"
+            ended = [
+                seen for seen in self.observations if seen.condition == condition and seen.status is Status.OK
+            ]
+            if all(map(is_warm, ended)):
+                return f"every prompt of condition {condition} came in part from a cache"
+            if not any(map(is_cold, ended)):
+                return f"no trial of condition {condition} is known to be cold"
         return f"{measure} of condition {condition} was not measured"
-
-    def _endings(self) -> dict[tuple[str, str], Status]:
-        """How each condition and question ended: well if any of its trials did, else as the last one did."""
-        found: dict[tuple[str, str], Status] = {}
-        for seen in self.observations:
-            if found.get((seen.condition, seen.question)) is not Status.OK:
-                found[seen.condition, seen.question] = seen.status
-        return found
-
-    def _tabulate(self) -> dict[tuple[str, str], FloatArray]:
-        size = len(self.questions)
-        sums = {key: np.zeros(size) for key in itertools.product(MEASURES, self.conditions)}
-        counts = {key: np.zeros(size) for key in sums}
-        for seen in self.observations:
-            place = self._place.get(seen.question)
-            if seen.status is not Status.OK or place is None or seen.condition not in self.conditions:
-                continue
-            for name, measure in MEASURES.items():
-                value = measure.value(seen)
-                if value is not None and measure.applies(self.questions[place]):
-                    sums[name, seen.condition][place] += value
-                    counts[name, seen.condition][place] += 1
-        with np.errstate(invalid="ignore"):
-            return {key: sums[key] / counts[key] for key in sums}
 
     def counting(self, counted: Mapping[str, bool]) -> "Results":
         """The same trials with the missing ones of some conditions counted as right (True) or wrong (False).
@@ -322,9 +277,7 @@ class Results:
     def _filled(self, measure: str, condition: str, value: float) -> FloatArray:
         key = measure, condition, value
         if key not in self._fillings:
-            column = self._columns[measure, condition].copy()
-            column[[self._place[question] for question in self.missing(condition, measure)]] = value
-            self._fillings[key] = column
+            self._fillings[key] = self._table.filled(measure, condition, value)
         return self._fillings[key]
 
     def _pair(self, measure: str, condition: str, versus: str) -> tuple[FloatArray, FloatArray]:
@@ -337,8 +290,11 @@ class Results:
     def _drawn(self, *columns: FloatArray) -> tuple[FloatArray, ...]:
         """Bootstrap means of columns that share their draws, kept for whoever asks for the same again."""
         name = tuple(map(_digest, columns))
+        # The usual ones always among themselves: above 1,000 questions a draw depends on what is drawn with it.
+        if not self._samples:
+            self._draw(self._usual())
         if name not in self._samples:
-            self._draw([columns, *self._usual()])
+            self._draw([columns])
         return self._samples[name]
 
     def _usual(self) -> list[tuple[FloatArray, ...]]:
@@ -349,9 +305,11 @@ class Results:
                 continue
             found.append((column,))
             theirs = self._columns.get((measure, self.baseline))
-            if condition != self.baseline and theirs is not None and not np.isnan(column + theirs).all():
+            if condition == self.baseline or theirs is None or not MEASURES[measure].compared:
+                continue
+            if not np.isnan(column + theirs).all():
                 found.append(self._pair(measure, condition, self.baseline))
-        return found
+        return found + [(column,) for column in self._churn.values() if not np.isnan(column).all()]
 
     def _draw(self, groups: Sequence[tuple[FloatArray, ...]]) -> None:
         """Draws those of the groups of columns that have not been drawn yet."""

@@ -1,14 +1,16 @@
 """The folder of one run: what was run, what was measured, what came out."""
 
+import contextlib
 import json
-import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pytest_tokenbench import ledger
+from pytest_tokenbench import ledger, locking
+from pytest_tokenbench.locking import Lock
+from pytest_tokenbench.opening import reading, replace_text
 from pytest_tokenbench.prices import Price
 from pytest_tokenbench.records import ModelInfo, Observation, Preparation, Question, Verdict, decode, encode
 
@@ -18,6 +20,7 @@ OBSERVATIONS = "observations.jsonl"
 PREPARATIONS = "preparations.jsonl"
 RESULTS = "results.json"
 REPORT = "report.md"
+_LONGEST_NAME = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +30,7 @@ class RunRecord:
     `scheduled` counts the trials that were to run; `finished` is the end's time (ISO 8601), None for a run that did
     not come to its end. `hosts` has what each host said of the model where there were several; `model` is the first.
     `resumed` are the times at which an unfinished run was gone on with. `doubts` are sentences about what may have
-    spoilt the run, for every report.
+    spoilt the run, for every report. `condition_options` has each condition's class and what it was made with.
     """
 
     format: int
@@ -58,6 +61,7 @@ class RunRecord:
     hosts: tuple[ModelInfo, ...] = ()
     resumed: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
+    condition_options: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +78,19 @@ class RunError(Exception):
     """A folder holds no run that can be read; the message is one sentence."""
 
 
+def home(reports: Path, study: str) -> Path:
+    """The folder of a study's run folders."""
+    return reports / _safe(study)
+
+
 def create(reports: Path, record: RunRecord) -> Path:
     """Makes the run's folder, reports/<study>/<UTC time>-<model>/, and writes run.json.
 
     Raises:
-        OSError: The reports folder cannot be written.
+        OSError: The reports folder cannot be written; no run folder is left behind then.
     """
-    time = re.sub(r"[-:]|\.\d+|\+00:00", "", record.started)
-    base = reports / _safe(record.study) / f"{time}-{_safe(record.model.name)}"
+    time = re.sub(r"[^0-9TZ]", "", re.sub(r"\.\d+|\+00:00", "", record.started))[:_LONGEST_NAME]
+    base = home(reports, record.study) / f"{time}-{_safe(record.model.name)}"
     base.parent.mkdir(parents=True, exist_ok=True)
     folder, number = base, 1
     while True:
@@ -91,8 +100,43 @@ def create(reports: Path, record: RunRecord) -> Path:
         except FileExistsError:
             number += 1
             folder = base.with_name(f"{base.name}-{number}")
-    write_record(folder, record)
+    try:
+        write_record(folder, record)
+    except BaseException:
+        discard(folder)
+        raise
     return folder
+
+
+def discard(folder: Path) -> None:
+    """Removes a run's folder in which nothing was measured, built or reported, and its study's folder if that is empty.
+
+    Its lock must have been released.
+    """
+    removable = {RUN, f"{RUN}.part", OBSERVATIONS, PREPARATIONS}
+    found = list(folder.iterdir())
+    if any(one.name not in removable for one in found):
+        return
+    if any(one.stat().st_size for one in found if one.name in {OBSERVATIONS, PREPARATIONS}):
+        return
+    for one in found:
+        one.unlink()
+    folder.rmdir()
+    with contextlib.suppress(OSError):
+        folder.parent.rmdir()
+
+
+def lock(folder: Path) -> Lock:
+    """Takes the right to write a run's folder, for as long as this process lives or until it is released.
+
+    Raises:
+        RunError: Another process has it.
+        OSError: The folder cannot be written.
+    """
+    try:
+        return Lock(folder)
+    except locking.HeldError as holder:
+        raise RunError(f"{folder}: {holder} is writing this run; wait until it ends, or end it") from holder
 
 
 def write_record(folder: Path, record: RunRecord) -> None:
@@ -102,41 +146,62 @@ def write_record(folder: Path, record: RunRecord) -> None:
 
 def write(path: Path, text: str) -> None:
     """Replaces a file's text, whole or not at all."""
-    part = path.with_name(path.name + ".part")
-    with part.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)
+    replace_text(path, text)
 
 
-def read(folder: Path) -> Run:
-    """Reads a run's folder. A trial that was observed again, as by a plugin that reruns tests, counts as seen last.
+def read_record(folder: Path) -> RunRecord:
+    """What a run's folder says was run.
 
     Raises:
-        RunError: It is no run folder, or from a newer version, or a file of it is damaged.
+        RunError: It is no run folder, or from a newer version, or run.json is damaged.
     """
     path = folder / RUN
-    if not path.is_file():
-        raise RunError(f"{folder}: holds no run ({RUN} is missing)")
     try:
-        raw = path.read_bytes()
+        with reading(path) as file:
+            raw = file.read()
         version = json.loads(raw).get("format")
         if version != FORMAT:
             raise RunError(
                 f"{path}: has format {version!r}; this version of pytest-tokenbench reads {FORMAT}"
             )
-        record = decode(raw, RunRecord)
-        seen = ledger.read(folder / OBSERVATIONS, Observation)
-        prepared = ledger.read(folder / PREPARATIONS, Preparation)
-    except (ValueError, AttributeError) as error:
+        return decode(raw, RunRecord)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise RunError(f"{folder}: holds no run ({RUN} is missing)") from error
+    except OSError as error:
+        raise _unreadable(error, path) from error
+    except (ValueError, AttributeError, RecursionError) as error:
         raise RunError(f"{path}: is damaged ({error})") from error
-    except ledger.LedgerError as error:
-        raise RunError(f"{folder}: {error}") from error
-    _check_belongs(folder, record, seen.records)
-    torn = tuple(line for line in (seen.torn, prepared.torn) if line)
-    latest = {one.key: one for one in seen.records}
-    return Run(record, tuple(latest.values()), prepared.records, torn)
+
+
+def read(folder: Path) -> Run:
+    """Reads a run's folder.
+
+    What was observed again, since it had come to nothing or a plugin reran it, counts once, as seen last; so does what
+    was built again.
+
+    Raises:
+        RunError: It is no run folder, or from a newer version, or a file of it is damaged.
+    """
+    record = read_record(folder)
+    with ledger.without_collector():
+        try:
+            seen = ledger.read(folder / OBSERVATIONS, Observation)
+            prepared = ledger.read(folder / PREPARATIONS, Preparation)
+        except ledger.LedgerError as error:
+            raise RunError(f"{folder}: {error}") from error
+        except OSError as error:
+            raise _unreadable(error, folder) from error
+        _check_belongs(folder, record, seen.records)
+        return Run(
+            record,
+            observations=tuple({one.key: one for one in seen.records}.values()),
+            preparations=tuple({(one.key, one.document): one for one in prepared.records}.values()),
+            torn=tuple(line for line in (seen.torn, prepared.torn) if line),
+        )
+
+
+def _unreadable(error: OSError, path: Path) -> RunError:
+    return RunError(f"{error.filename or path}: cannot be read ({error.strerror})")
 
 
 def _check_belongs(folder: Path, record: RunRecord, observations: Sequence[Observation]) -> None:
@@ -147,10 +212,16 @@ def _check_belongs(folder: Path, record: RunRecord, observations: Sequence[Obser
             or seen.question not in known
             or seen.condition not in record.conditions
         ):
-            raise RunError(
-                f"{folder / OBSERVATIONS}: line {number} is of another study ({seen.study}, {seen.question})"
-            )
+            other = f"{printable(seen.study)}, {printable(seen.question)}"
+            raise RunError(f"{folder / OBSERVATIONS}: line {number} is of another study ({other})")
+
+
+def printable(text: str) -> str:
+    """Text from a run folder in a message; what could steer a terminal is escaped."""
+    return text if text.isprintable() else ascii(text)
 
 
 def _safe(name: str) -> str:
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", Path(name).name).strip(".-") or "model"
+    """A name from outside as a part of a path: no separators, no dots at its ends, not too long."""
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(name).name)[:_LONGEST_NAME]
+    return plain.strip(".-") or "model"

@@ -1,11 +1,17 @@
-"""The order of trials."""
+"""The order of trials, what each is expected to cost, and which of them a shard runs."""
 
 import heapq
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from pytest_tokenbench.handout import Work
 from pytest_tokenbench.records import Question
+
+# Both as measured on the shipped corpus; they need be right only in proportion.
+TOKENS_PER_WORD = 1.4
+# Instruction, question and chat template.
+PROMPT_TOKENS = 100
 
 
 class Order(StrEnum):
@@ -22,23 +28,32 @@ class Order(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TrialKey:
-    """What makes a trial unique within its run."""
+    """What makes a trial unique within its run. `repeat` counts from 0."""
 
     condition: str
     question: str
     repeat: int = 0
 
     def __str__(self) -> str:
-        """The trial's part of its test id."""
-        return f"{self.condition}-{self.question}"
+        """The trial's part of its test id.
+
+        The first time keeps the id that it has without repeats, so that `-k D25-harrow-q03` finds every one of them;
+        the second ends with `-r2`. `loading.load` refuses studies in which two trials would share an id.
+        """
+        return f"{self.condition}-{self.question}" + (f"-r{self.repeat + 1}" if self.repeat else "")
 
 
-def arrange(families: Mapping[str, str], questions: Sequence[Question], order: Order) -> list[TrialKey]:
-    """All trials of the conditions on the questions, in the given order.
+def arrange(
+    families: Mapping[str, str], questions: Sequence[Question], order: Order, repeats: int = 1
+) -> list[TrialKey]:
+    """All trials of the conditions on the questions, each `repeats` times, in the given order.
 
     `families` names each condition's family: conditions of one family give, for one question, contexts that begin
     alike, so that in shared order the shorter is followed by the longer. With one document only, cold trials cannot
     avoid sharing it.
+
+    A trial is repeated only after all others of its document and family (in cold order: of its document) have been
+    asked: directly after itself it would be read from a cache to its last word, and could but give the same answer.
     """
     by_document: dict[str, list[Question]] = {}
     for question in questions:
@@ -48,15 +63,21 @@ def arrange(families: Mapping[str, str], questions: Sequence[Question], order: O
             family: [name for name in families if families[name] == family] for family in families.values()
         }
         return [
-            TrialKey(condition, question.id)
+            TrialKey(condition, question.id, repeat)
             for asked in by_document.values()
             for conditions in members.values()
+            for repeat in range(repeats)
             for question in asked
             for condition in conditions
         ]
     return _alternate(
         [
-            [TrialKey(condition, q.id) for condition in families for q in asked]
+            [
+                TrialKey(name, one.id, repeat)
+                for repeat in range(repeats)
+                for name in families
+                for one in asked
+            ]
             for asked in by_document.values()
         ]
     )
@@ -81,3 +102,97 @@ def _alternate(queues: list[list[TrialKey]]) -> list[TrialKey]:
         for entry in taken:
             heapq.heappush(heap, entry)
     return arranged
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What a study's trials have in common with each other, as far as their order and cost depend on it.
+
+    `documents` has each question's document, `families` each condition's family, `words` about how many words a
+    condition's context of a document has. In `shared` are the conditions with one context for all questions of a
+    document.
+    """
+
+    order: Order
+    documents: Mapping[str, str]
+    families: Mapping[str, str]
+    words: Mapping[tuple[str, str], int]
+    shared: Collection[str]
+
+    def group(self, key: TrialKey) -> tuple[str, str]:
+        """Document and family, whose trials follow each other in shared order."""
+        return self.documents[key.question], self.families[key.condition]
+
+    def estimated_tokens(
+        self, trials: Iterable[TrialKey], done: Collection[TrialKey] = ()
+    ) -> dict[TrialKey, int]:
+        """About how many tokens each of the trials has a host read, asked in this order; those that are done, none.
+
+        In shared order a beginning counts for the first trial that has it. A family's contexts of one question are
+        begun anew with each repeat, since the other questions lie between.
+        """
+        estimates: dict[TrialKey, int] = {}
+        read: dict[tuple[object, ...], int] = {}
+        for key in trials:
+            if key in done:
+                estimates[key] = 0
+                continue
+            document = self.documents[key.question]
+            context = round(self.words[key.condition, document] * TOKENS_PER_WORD)
+            fresh = context
+            if self.order is Order.SHARED:
+                asked = () if key.condition in self.shared else (key.question, key.repeat)
+                beginning = (*self.group(key), *asked)
+                fresh = max(0, context - read.get(beginning, 0))
+                read[beginning] = max(context, read.get(beginning, 0))
+            estimates[key] = fresh + PROMPT_TOKENS
+        return estimates
+
+    def works(
+        self, study: str, trials: Sequence[TrialKey], done: Collection[TrialKey] = ()
+    ) -> dict[TrialKey, Work]:
+        """The trials as they are handed out to workers. One that is done has nothing read, so it has no document."""
+        return {
+            key: Work(
+                tokens=tokens,
+                document=None if key in done else self.documents[key.question],
+                group=(study, *self.group(key)),
+            )
+            for key, tokens in self.estimated_tokens(trials, done).items()
+        }
+
+
+def select(trials: Sequence[TrialKey], layout: Layout, number: int, of: int) -> list[TrialKey]:
+    """Part `number` (from 1) of `of` parts of about equal cost, in the layout's order.
+
+    In shared order a group stays whole. In cold order each part has of every condition on every document as many
+    trials as any other, or one more or less, so that its documents alternate as well as those of the whole.
+    """
+    estimates = layout.estimated_tokens(trials)
+    alike: dict[tuple[str, str], list[list[TrialKey]]] = {}
+    for key in trials:
+        if layout.order is Order.SHARED:
+            alike.setdefault(layout.group(key), [[]])[0].append(key)
+        else:
+            alike.setdefault((layout.documents[key.question], key.condition), []).append([key])
+    costs = {name: sum(estimates[key] for key in units[0]) for name, units in alike.items()}
+    loads = [(0, part) for part in range(1, of + 1)]
+    chosen: set[TrialKey] = set()
+    # The costliest come first, those of equal cost in their order: `sorted` keeps it.
+    for name, units in sorted(alike.items(), key=lambda entry: -costs[entry[0]]):
+        everyone = len(units) - len(units) % of
+        for unit in units[number - 1 : everyone : of]:
+            chosen.update(unit)
+        # Dealing the same to every part makes no difference between them; the rest goes to those with least.
+        least = [heapq.heappop(loads) for _ in units[everyone:]]
+        for (load, part), unit in zip(least, units[everyone:], strict=True):
+            heapq.heappush(loads, (load + costs[name], part))
+            if part == number:
+                chosen.update(unit)
+    selected = [key for key in trials if key in chosen]
+    if layout.order is Order.SHARED:
+        return selected
+    queues: dict[str, list[TrialKey]] = {}
+    for key in selected:
+        queues.setdefault(layout.documents[key.question], []).append(key)
+    return _alternate(list(queues.values()))

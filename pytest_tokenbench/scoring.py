@@ -73,6 +73,69 @@ def abstains(answer: str) -> bool:
     return contains(answer, ABSTENTION)
 
 
+_OPEN, _CLOSE = "<think>", "</think>"
+
+
+def split_thinking(text: str) -> tuple[str, str]:
+    """The thinking that a reply begins with, and the answer after it: all of it where there is no thinking.
+
+    Thinking ends at its closing tag; what opens it may be missing, since some models are made to begin so. Where the
+    closing tag is missing, the tokens went on thinking and there is no answer.
+    """
+    before, closed, after = text.partition(_CLOSE)
+    if closed:
+        return before.strip().removeprefix(_OPEN), after.lstrip()
+    if text.lstrip().startswith(_OPEN):
+        return text.strip().removeprefix(_OPEN), ""
+    return "", text
+
+
+# Refusals are looked for in an answer's tokens, joined by spaces, without contractions.
+_WRITTEN_OUT = {
+    "i'm": "i am",
+    "can't": "cannot",
+    "won't": "will not",
+    "couldn't": "could not",
+    "don't": "do not",
+}
+_UNABLE = (
+    r"i (?:cannot|could not|must not|will not(?: be able to)?|am unable to|do not feel comfortable|am not comfortable"
+    r"|am not (?:able|allowed|permitted|programmed|designed) to|(?:must |have to )?(?:decline|refuse) to)\b"
+)
+_REGRET = (
+    r"(?:i am (?:\w+ )?(?:sorry|afraid)|sorry|(?:my )?apologies|i apologi[sz]e|i regret|unfortunately)"
+    r"(?: but| that| however)* "
+)
+_MACHINE = r"as an? (?:ai|artificial intelligence|(?:large )?language model)\b(?: language| model| assistant| system)* ?"
+# What only a model that declines says it cannot do. Whoever cannot find or tell something may lack a text for it.
+_SERVE = (
+    r" (?:help|assist|comply|fulfill?|engage|participate|accommodate|discuss|support|proceed|continue|provide|answer"
+    r"|respond|generate|create|write|produce|offer|share|give|do (?:that|this))\b"
+)
+_FIND = r" (?:find|determine|see|locate|tell|say|know|identify|confirm|verify|infer|deduce|be)\b"
+_REFUSAL = re.compile(
+    rf"(?:{_REGRET}|{_MACHINE})+{_UNABLE}(?!{_FIND})"
+    rf"|{_UNABLE}{_SERVE}"
+    r"|i (?:must|have to) (?:decline|refuse)\b"
+    rf"|(?:{_REGRET})?{_MACHINE}(?:i do not have\b|$)"
+)
+_LACKS = re.compile(
+    r"\b(?:from|in|on|by|using|given|as|because|since) "
+    r"(?:it|(?:the|this|that|your) (?:\w+ )?(?:context|passage|text|document|article|information))\b"
+)
+
+
+def refuses(answer: str) -> bool:
+    """Whether a model declines, in English and from its first words on, as in "I'm sorry, but I can't help with that".
+
+    An answer that says that the text does not tell ("not stated", or in other words) is none, nor is one about
+    someone who refuses or is unable.
+    """
+    said = " ".join(_WRITTEN_OUT.get(token, token) for token in tokens(answer)).replace("can not", "cannot")
+    is_quoted = answer.lstrip().translate(_PLAIN).startswith(('"', "'"))
+    return bool(_REFUSAL.match(said)) and not is_quoted and not abstains(answer) and not _LACKS.search(said)
+
+
 def is_correct(answer: str, golds: Sequence[str]) -> bool:
     """The protocol's accuracy for an answerable question.
 

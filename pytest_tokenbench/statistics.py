@@ -149,8 +149,9 @@ def clustered_t(values: npt.ArrayLike, clusters: Sequence[str], level: float = 0
     scores = np.asarray(values, dtype=np.float64)
     if scores.shape != (len(clusters),):
         raise ValueError(f"{scores.size} values for {len(clusters)} cluster names")
-    names = np.asarray(clusters)
-    return t_interval([column_means(scores[names == name, None])[0] for name in np.unique(names)], level)
+    measured = ~np.isnan(scores)
+    _, cluster = np.unique(np.asarray(clusters, dtype=str)[measured], return_inverse=True)
+    return t_interval(np.bincount(cluster, scores[measured]) / np.bincount(cluster), level)
 
 
 def discordance(a: npt.ArrayLike, b: npt.ArrayLike) -> float:

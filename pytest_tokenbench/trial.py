@@ -7,14 +7,18 @@ from dataclasses import dataclass, replace
 from pytest_tokenbench import prompting, scoring
 from pytest_tokenbench.conditions.base import Condition
 from pytest_tokenbench.corpus.passages import word_count
-from pytest_tokenbench.models.base import Model, ModelError, WindowExceededError
+from pytest_tokenbench.models.base import ModelError, WindowExceededError
+from pytest_tokenbench.models.patient import Patient
+from pytest_tokenbench.preparation import CONSTRUCTION
 from pytest_tokenbench.records import (
+    Attempt,
     Document,
     Generation,
     Observation,
     Outcome,
     Preparation,
     Question,
+    Remark,
     Scores,
     Status,
 )
@@ -25,7 +29,10 @@ ANSWER_TOKENS = 64
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """All that one trial needs to know. `preparation` is None where the condition has no recipe."""
+    """All that one trial needs to know. `preparation` is None where the condition has no recipe.
+
+    `host` is where it is to be asked. `nonce` is put before the prompt, so that its start is like no other's.
+    """
 
     study: str
     question: Question
@@ -36,25 +43,28 @@ class Case:
     worker: str
     preparation: Preparation | None = None
     repeat: int = 0
+    nonce: str | None = None
 
 
-def failed(case: Case, error: ModelError) -> Observation:
+def failed(case: Case, error: ModelError, attempts: tuple[Attempt, ...] = ()) -> Observation:
     """The observation of a trial that came to nothing before the model was asked."""
-    return replace(_blank(case), error_kind=error.kind, error_message=str(error))
+    return replace(_blank(case), error_kind=error.kind, error_message=str(error), attempts=attempts)
 
 
-def observe(case: Case, model: Model) -> Observation:
+def observe(case: Case, model: Patient) -> Observation:
     """Asks the model one question under one condition. Trouble with the model becomes the observation's status."""
     blank = _blank(case)
     if case.preparation and case.preparation.failure is not None:
         return replace(
             blank,
             status=Status.CONSTRUCTION_FAILED,
-            error_kind="construction",
+            error_kind=case.preparation.failure_kind or CONSTRUCTION,
             error_message=case.preparation.failure,
         )
     context = case.condition.context(case.question, case.document, case.preparation)
     prompt = prompting.fill(PROMPT, context=context.text, question=case.question.question)
+    if case.nonce is not None:
+        prompt = f"[{case.nonce}]\n{prompt}"
     asked = replace(
         blank,
         context_words=word_count(context.text),
@@ -66,15 +76,20 @@ def observe(case: Case, model: Model) -> Observation:
         reply = model.generate(prompt, max_tokens=ANSWER_TOKENS)
     except WindowExceededError as error:
         return replace(
-            asked,
+            _tried(asked, model),
             status=Status.OVER_WINDOW,
             input_tokens=error.needed,
             error_kind=error.kind,
             error_message=str(error),
         )
     except ModelError as error:
-        return replace(asked, error_kind=error.kind, error_message=str(error))
-    return _answered(asked, case.question, reply)
+        return replace(_tried(asked, model), error_kind=error.kind, error_message=str(error))
+    return _answered(_tried(asked, model), case.question, reply)
+
+
+def _tried(asked: Observation, model: Patient) -> Observation:
+    """With the host that the model came to, and the tries that came to nothing."""
+    return replace(asked, host=model.host, attempts=model.attempts)
 
 
 def _blank(case: Case) -> Observation:
@@ -90,16 +105,18 @@ def _blank(case: Case) -> Observation:
         host=case.host,
         worker=case.worker,
         preparation=case.preparation.key if case.preparation else None,
+        nonce=case.nonce,
     )
 
 
 def _answered(asked: Observation, question: Question, reply: Generation) -> Observation:
-    scores = score(question, reply.text)
+    thinking, answer = scoring.split_thinking(reply.text)
+    scores = score(question, answer)
     return replace(
         asked,
         status=Status.OK,
         outcome=outcome(question, scores),
-        answer=reply.text,
+        answer=answer,
         input_tokens=reply.input_tokens,
         cached_tokens=reply.cached_tokens,
         output_tokens=reply.output_tokens,
@@ -110,7 +127,17 @@ def _answered(asked: Observation, question: Question, reply: Generation) -> Obse
         wall_s=reply.wall_s,
         stop=reply.stop,
         scores=scores,
+        remark=remark(answer, reply.thinking or thinking, reply.stop),
     )
+
+
+def remark(answer: str, thinking: str | None, stop: str | None) -> Remark | None:
+    """What is out of the ordinary in an answer, see `Remark`; `thinking` is what came before it."""
+    if not answer.strip():
+        return Remark.THINKING if thinking and thinking.strip() else Remark.EMPTY
+    if scoring.refuses(answer):
+        return Remark.REFUSAL
+    return Remark.CUT if stop == "length" else None
 
 
 def score(question: Question, answer: str) -> Scores:

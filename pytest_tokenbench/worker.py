@@ -1,31 +1,47 @@
 """The side of a session that runs trials: one process, one model, opened when the first trial needs it."""
 
-from collections.abc import Callable
+import secrets
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
-from pytest_tokenbench import preparation, trial
+from pytest_tokenbench import preparation, resume, run_folder, trial
 from pytest_tokenbench.loading import Loaded, load
 from pytest_tokenbench.models import open_model
-from pytest_tokenbench.models.base import Model, ModelError, UnpreparedError
+from pytest_tokenbench.models.base import ModelError, UnpreparedError
+from pytest_tokenbench.models.patient import Patient
 from pytest_tokenbench.preparation import Recipe, Store
 from pytest_tokenbench.records import Document, ModelInfo, Observation, Preparation
 from pytest_tokenbench.scheduling import TrialKey
 from pytest_tokenbench.settings import Settings
 from pytest_tokenbench.study import Study
 
+NONCE_BYTES = 4
+
 
 class Worker:
-    """Loads studies and runs their trials in this process."""
+    """Loads studies and runs their trials in this process.
 
-    def __init__(self, settings: Settings, root: Path, name: str, say: Callable[[str], None]) -> None:
+    `earlier` has, by study, the run folder whose finished trials are taken over instead of being asked.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        root: Path,
+        name: str,
+        say: Callable[[str], None],
+        earlier: Mapping[str, Path],
+    ) -> None:
         self.settings = settings
         self.name = name
         self._root = root
         self._say = say
+        self._earlier = earlier
         self._loaded: dict[int, Loaded] = {}
         self._prepared: dict[str, Preparation] = {}
+        self._finished: dict[str, Mapping[TrialKey, Observation]] = {}
 
     def load(self, study: Study, file: Path) -> Loaded:
         """The study's material, read once.
@@ -38,7 +54,7 @@ class Worker:
         return self._loaded[id(study)]
 
     @cached_property
-    def model(self) -> Model:
+    def model(self) -> Patient:
         """The model, opened on first use."""
         return open_model(self.settings, self._say)
 
@@ -51,6 +67,17 @@ class Worker:
         """
         return self.model.describe()
 
+    def finished(self, study: str) -> Mapping[TrialKey, Observation]:
+        """The trials of a study that need not be asked again.
+
+        Raises:
+            RunError: The folder of the run that is gone on with cannot be read.
+        """
+        if study not in self._finished:
+            folder = self._earlier.get(study)
+            self._finished[study] = {} if folder is None else resume.finished(run_folder.read(folder))
+        return self._finished[study]
+
     def ask(self, loaded: Loaded, key: TrialKey) -> Observation:
         """Runs one trial."""
         question = loaded.questions[key.question]
@@ -60,17 +87,18 @@ class Worker:
             document=loaded.documents[question.document],
             condition=loaded.conditions[key.condition],
             reader=self.settings.model,
-            host=self.settings.backend,
+            host=self.model.host,
             worker=self.name,
             repeat=key.repeat,
+            nonce=secrets.token_hex(NONCE_BYTES) if self.settings.nonce else None,
         )
         recipe = case.condition.recipe()
         try:
-            case = replace(case, host=self.info.host or self.info.backend)
+            self.info  # noqa: B018  # a model that cannot be had is told before its preparations are looked for
             if recipe is not None:
                 case = replace(case, preparation=self._preparation(recipe, case.document))
         except ModelError as error:
-            return trial.failed(case, error)
+            return trial.failed(case, error, self.model.attempts)
         return trial.observe(case, self.model)
 
     def preparation_key(self, recipe: Recipe, document: Document) -> str:

@@ -31,14 +31,14 @@ OUTPUT = 5
 BY_HAND = Price("by hand", "EUR", input=2.0, cached_input=0.5, output=10.0)
 
 
-def observation(question: Question, condition: str, input_tokens: int) -> Observation:
+def observation(question: Question, condition: str, input_tokens: int, repeat: int = 0) -> Observation:
     return Observation(
         study="made",
         question=question.id,
         document=question.document,
         condition=condition,
-        reader="reader",
-        repeat=0,
+        reader="reader:1b",
+        repeat=repeat,
         status=Status.OK,
         started="2026-01-02T03:04:05.000+00:00",
         host="host",
@@ -49,14 +49,39 @@ def observation(question: Question, condition: str, input_tokens: int) -> Observ
         output_tokens=OUTPUT,
         scores=Scores(abstained=False, correct=True, f1=1.0, squad_f1=1.0, exact_match=True),
         context_sha256=f"the {question.document} under {condition}",
+        preparation=f"summary-{question.document}" if condition == "C" else None,
     )
 
 
-def observations() -> tuple[Observation, ...]:
+def errored(one: Observation) -> Observation:
+    """The trial as it is if the server was gone."""
+    return replace(
+        one,
+        status=Status.ERROR,
+        outcome=None,
+        answer=None,
+        input_tokens=None,
+        output_tokens=None,
+        scores=None,
+        error_kind="unreachable",
+        error_message="nothing answers",
+    )
+
+
+def unconstructed(one: Observation) -> Observation:
+    """The trial as it is if its preparation failed."""
+    failed = errored(one)
+    return replace(
+        failed, status=Status.CONSTRUCTION_FAILED, error_kind="construction", error_message="empty"
+    )
+
+
+def observations(repeats: int = 1) -> tuple[Observation, ...]:
     return tuple(
-        observation(question, condition, A_INPUT[question.id] if condition == "A" else C_INPUT)
+        observation(question, condition, A_INPUT[question.id] if condition == "A" else C_INPUT, repeat)
         for question in QUESTIONS
         for condition in ("A", "C")
+        for repeat in range(repeats)
     )
 
 
@@ -111,10 +136,40 @@ def run(*prices: Price) -> Run:
     return Run(record(*prices), observations(), PREPARATIONS)
 
 
+def repeated(times: int) -> Run:
+    """The run with each trial several times."""
+    made = observations(times)
+    return Run(replace(record(), repeats=times, scheduled=len(made)), made, PREPARATIONS)
+
+
+def shards(number: int, whole: Run | None = None) -> list[Run]:
+    """The run in parts, dealt out trial by trial, each as if it was run on a machine of its own."""
+    whole = whole or run()
+    parts = []
+    for place in range(number):
+        seen = whole.observations[place::number]
+        needed = {one.preparation for one in seen}
+        told = replace(
+            whole.record,
+            started=f"2026-01-02T03:04:{place + 10}+00:00",
+            shard=f"{place + 1}/{number}",
+            scheduled=len(seen),
+            machine={"system": f"machine {place}"},
+            verdicts=(),
+        )
+        built = tuple(one for one in whole.preparations if one.key in needed)
+        parts.append(Run(told, tuple(replace(one, host=f"host {place}") for one in seen), built))
+    return parts
+
+
 def folder(reports: Path, *prices: Price) -> Path:
     """The run's folder, with its ledgers and without results."""
-    made = run(*prices)
-    path = run_folder.create(reports, replace(made.record))
+    return written(reports, run(*prices))
+
+
+def written(reports: Path, made: Run) -> Path:
+    """The folder of any run, with its ledgers and without results."""
+    path = run_folder.create(reports, made.record)
     for name, records in (
         (run_folder.OBSERVATIONS, made.observations),
         (run_folder.PREPARATIONS, made.preparations),

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from pytest_tokenbench.models.patient import Patient
 from pytest_tokenbench.preparation import Encoder
 from pytest_tokenbench.records import (
     Document,
@@ -36,26 +37,46 @@ def reply(text, **told):
 
 
 class ScriptedModel:
-    """Gives its replies in turn: a string, a generation, or an exception to raise. Keeps what it was asked."""
+    """Gives its replies in turn: a string, a generation, an exception to raise, or a function that makes one of them.
 
-    def __init__(self, *replies):
+    Keeps what it was asked. `info` is what it says of itself; `told` are exceptions to raise before it does.
+    """
+
+    def __init__(self, *replies, host="here", info=INFO, told=()):
         self.replies = list(replies)
+        self.told = list(told)
+        self.host = host
+        self.info = replace(info, host=host)
         self.prompts = []
         self.limits = []
+        self.timeouts = []
+        self.described = 0
+        self.is_closed = False
 
-    def describe(self):
-        return INFO
+    def describe(self, *, timeout=None):
+        self.described += 1
+        self.timeouts.append(timeout)
+        if self.told and (error := self.told.pop(0)):
+            raise error
+        return self.info
 
-    def generate(self, prompt, *, max_tokens):
+    def generate(self, prompt, *, max_tokens, timeout=None):
         self.prompts.append(prompt)
         self.limits.append(max_tokens)
+        self.timeouts.append(timeout)
         said = self.replies.pop(0)
+        said = said() if callable(said) else said
         if isinstance(said, Exception):
             raise said
         return reply(said) if isinstance(said, str) else said
 
     def close(self):
-        pass
+        self.is_closed = True
+
+
+def patient(*models, timeout=60.0, **given):
+    """A patient that asks these models and does not wait between attempts."""
+    return Patient(models, timeout=timeout, backoff=0.0, **given)
 
 
 def encoder(*replies):

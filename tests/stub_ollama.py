@@ -29,6 +29,7 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
@@ -46,9 +47,14 @@ FAULTS = {
     "empty": "no byte of body",
     "half": "the connection ends in the middle of the body",
     "no_message": "a reply without its message",
-    "done_false": "a reply given up, without counts, as when a model repeats one token 30 times",
+    "done_false": "a reply that is not done, without counts",
+    "gave_up": "the same after one token 31 times, at which servers give up",
     "repeat_limit": "an error for the same reason, as newer servers have it",
     "missing_counts": "a reply without counts and durations",
+    "uncounted_prompt": "a reply that has null for the count of the prompt's tokens",
+    "uncounted_reply": "a reply that has null for the count of its own tokens",
+    "low_count": "a reply that counts fewer tokens than the prompt has words, as servers do that leave out cached ones",
+    "no_durations": "a reply without durations",
     "wrong_count": "a reply with a count that is no number",
     "slow": "the answer takes a minute",
 }
@@ -186,6 +192,10 @@ class StubOllama:
     def __exit__(self, *_exc: object) -> None:
         self.stop()
 
+    def check(self, _headers: Message) -> bool:
+        """Whether a request with these headers is let in."""
+        return True
+
     def reply(self, request: Request) -> tuple[int, Any, str | None]:
         """Status, body and fault of the reply to a request."""
         self.requests.append(request)
@@ -311,6 +321,11 @@ def _too_long(tokens: int, num_ctx: int) -> str:
     return json.dumps({"error": error})
 
 
+def _without(reply: dict[str, Any], *ends: str) -> dict[str, Any]:
+    """A reply without the fields whose names end so."""
+    return {key: value for key, value in reply.items() if not key.endswith(ends)}
+
+
 _SPOILERS: dict[str, Callable[[dict[str, Any]], tuple[int, Any]]] = {
     "503": lambda _: (503, {"error": "server busy, please try again.  maximum pending requests exceeded"}),
     "500": lambda _: (500, {"error": "model runner has\x1b[31m unexpectedly\r\nstopped"}),
@@ -321,11 +336,13 @@ _SPOILERS: dict[str, Callable[[dict[str, Any]], tuple[int, Any]]] = {
     "empty": lambda _: (200, ""),
     "no_message": lambda reply: (200, {key: value for key, value in reply.items() if key != "message"}),
     "done_false": lambda reply: (200, {"message": reply["message"], "done": False}),
+    "gave_up": lambda _: (200, {"message": _message("I see: ha" + " ha" * 30), "done": False}),
     "repeat_limit": lambda _: (500, {"error": "prediction aborted, token repeat limit reached"}),
-    "missing_counts": lambda reply: (
-        200,
-        {key: value for key, value in reply.items() if not key.endswith(("_count", "_duration"))},
-    ),
+    "missing_counts": lambda reply: (200, _without(reply, "_count", "_duration")),
+    "uncounted_prompt": lambda reply: (200, reply | {"prompt_eval_count": None}),
+    "uncounted_reply": lambda reply: (200, reply | {"eval_count": None}),
+    "low_count": lambda reply: (200, reply | {"prompt_eval_count": 1}),
+    "no_durations": lambda reply: (200, _without(reply, "_duration")),
     "wrong_count": lambda reply: (200, reply | {"prompt_eval_count": "many"}),
 }
 
@@ -386,6 +403,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _serve(self) -> None:
         raw = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        if not self.server.stub.check(self.headers):
+            self._send(401, "401 Authorization Required")
+            return
         try:
             body = json.loads(raw) if raw else {}
         except ValueError:

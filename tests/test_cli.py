@@ -1,6 +1,8 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 
 import made_runs
@@ -116,6 +118,110 @@ def test_reporting_a_folder_that_is_not_there_is_status_2(tmp_path, capsys):
     assert capsys.readouterr().err == f"{tmp_path}/nowhere: holds no run (run.json is missing)\n"
 
 
+class TestMerge:
+    @pytest.fixture(autouse=True)
+    def _here(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+
+    @pytest.fixture
+    def shards(self, tmp_path) -> list[Path]:
+        return [made_runs.written(tmp_path / "parts", part) for part in made_runs.shards(3)]
+
+    def test_a_part_of_the_whole_gets_reports_and_is_told_what_it_lacks_and_what_to_do(self, shards, capsys):
+        assert status("merge", *shards[1:]) == 0
+        (folder,) = Path("reports").glob("*/*")
+        out, err = capsys.readouterr()
+        assert out.startswith(f"merged 2 runs, 5 trials, into {folder}\n")
+        assert out.endswith(
+            f"missing: A 2 of 4, C 1 of 4; pytest --tokenbench-resume={folder}, with the options of these runs, "
+            "asks them and gives the verdicts\n"
+        )
+        assert "note: this run did not come to its end" in out
+        assert not err
+        assert json.loads((folder / "results.json").read_text())["conditions"]["C"]["statuses"] == {"ok": 3}
+        assert not (folder / "writer.lock").exists()
+
+    def test_the_reports_folder_can_be_chosen_and_the_parts_stay_as_they_are(self, shards, tmp_path):
+        before = [file.read_bytes() for shard in shards for file in sorted(shard.iterdir())]
+        assert status("merge", *shards[1:], "--into", tmp_path / "parts") == 0
+        assert len(list((tmp_path / "parts" / "made").iterdir())) == 4
+        assert [file.read_bytes() for shard in shards for file in sorted(shard.iterdir())] == before
+        assert not Path("reports").exists()
+
+    def test_a_whole_without_its_study_has_reports_and_no_verdicts_and_is_status_2(self, shards, capsys):
+        assert status("merge", *shards) == 2
+        (folder,) = Path("reports").glob("*/*")
+        out, err = capsys.readouterr()
+        assert "missing" not in out
+        assert err == (
+            f"no verdicts: test_made.py does not stand in {Path.cwd()} or above it as it was in these runs; "
+            f"pytest --tokenbench-resume={folder}, with the options of these runs, gives them\n"
+        )
+        assert (folder / "report.md").is_file()
+
+    @pytest.mark.parametrize(("ended", "expected"), [(0, 0), (1, 1), (2, 2), (4, 2), (-9, 2)])
+    def test_pytest_judges_a_whole_and_its_status_is_told(self, tmp_path, monkeypatch, ended, expected):
+        study = tmp_path / "test_made.py"
+        study.write_text("# a study\n")
+        parts = [
+            replace(
+                part, record=replace(part.record, hashes={"study": sha256(study.read_bytes()).hexdigest()})
+            )
+            for part in made_runs.shards(2)
+        ]
+        called = []
+
+        def run(command, **_options):
+            called.append(command)
+            return subprocess.CompletedProcess(command, ended)
+
+        monkeypatch.setattr(subprocess, "run", run)
+        folders = [made_runs.written(tmp_path / "parts", part) for part in parts]
+        assert status("merge", *folders) == expected
+        (folder,) = Path("reports").glob("*/*")
+        ((python, *command),) = called
+        assert python == sys.executable
+        assert command[:3] == ["-m", "pytest", str(study)]
+        assert f"--tokenbench-resume={tmp_path / folder}" in command
+
+    @pytest.mark.parametrize("number", [0, 1])
+    def test_fewer_than_two_runs_are_status_2(self, shards, capsys, number):
+        try:
+            ended = status("merge", *shards[:number])
+        except SystemExit as usage:
+            ended = usage.code
+        assert ended == 2
+        assert (
+            "one run; name at least two" if number else "usage: tokenbench merge"
+        ) in capsys.readouterr().err
+
+    def test_runs_that_are_not_of_one_are_one_sentence_and_status_2_and_leave_nothing(self, shards, capsys):
+        text = (shards[1] / "run.json").read_text()
+        (shards[1] / "run.json").write_text(text.replace('"order": "cold"', '"order": "shared"'))
+        assert status("merge", *shards) == 2
+        out, err = capsys.readouterr()
+        assert err == (
+            f"{shards[1]} is no part of the same run as {shards[0]}: not the same are --tokenbench-order "
+            "(cold there, shared here)\n"
+        )
+        assert not out
+        assert not Path("reports").exists()
+
+    def test_a_folder_that_cannot_be_written_is_one_sentence_and_status_2(self, shards, capsys):
+        Path("reports").write_text("a file")
+        assert status("merge", *shards) == 2
+        assert capsys.readouterr().err == "reports/made: Not a directory\n"
+
+
+def test_what_a_run_folder_says_cannot_steer_the_terminal(run, capsys):
+    text = (run / "observations.jsonl").read_text()
+    (run / "observations.jsonl").write_text(text.replace('"study":"made"', '"study":"\\u001b[31m"', 1))
+    assert status("report", run) == 2
+    err = capsys.readouterr().err
+    assert "\x1b" not in err
+    assert r"is of another study ('\x1b[31m', mill-q1)" in err
+
+
 class TestModelsPull:
     def test_the_path_alone_goes_to_standard_output(self, capsys, monkeypatch, tmp_path):
         def pull(name, say):
@@ -153,9 +259,10 @@ class TestHelp:
     @pytest.mark.parametrize(
         ("command", "named"),
         [
-            ([], ["corpus", "report", "models"]),
+            ([], ["corpus", "report", "merge", "models"]),
             (["corpus"], ["verify", "sample", "pin"]),
             (["report"], ["RUN"]),
+            (["merge"], ["RUN", "--into"]),
             (["models"], ["pull"]),
             (["models", "pull"], ["NAME", "smollm2-135m"]),
         ],
@@ -171,7 +278,7 @@ class TestHelp:
         assert max(map(len, text.splitlines())) <= 80
 
     @pytest.mark.parametrize(
-        "command", [[], ["corpus"], ["models"], ["models", "pull"], ["report"], ["repot"]]
+        "command", [[], ["corpus"], ["models"], ["models", "pull"], ["report"], ["merge"], ["repot"]]
     )
     def test_half_a_command_is_status_2_with_the_usage(self, capsys, command):
         with pytest.raises(SystemExit) as ended:

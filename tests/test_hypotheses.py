@@ -5,7 +5,7 @@ import time
 import pytest
 import scripted
 
-from pytest_tokenbench.hypotheses import judge
+from pytest_tokenbench.hypotheses import judge, spoilt, unavailable
 from pytest_tokenbench.records import Evidence, Ruling, Status
 from pytest_tokenbench.results import Results
 from pytest_tokenbench.study import Hypothesis
@@ -197,6 +197,47 @@ class TestMissing:
         assert judge(hypothesis(claim), made(**signs)).verdict.ruling is Ruling.PASSED
         # 256 ways to count. Drawing anew for each would take half a minute and more.
         assert time.perf_counter() - start < 15
+
+    @pytest.mark.parametrize(
+        ("signs", "ruling", "reason"),
+        [
+            # The questions come to 1, 1/2 and at worst 0: half of 3. Then to 1/2, 1/2 and 0 at worst.
+            (("++", "+-", "x"), Ruling.PASSED, ""),
+            (
+                ("+x", "+-", "x"),
+                Ruling.UNAVAILABLE,
+                "passed without the missing trials, but failed counting 3 missing of D as wrong",
+            ),
+        ],
+    )
+    def test_missing_repeats_are_counted_and_not_their_questions(self, signs, ruling, reason):
+        questions = [scripted.question(f"q{i}") for i in range(3)]
+        trials = [
+            scripted.observation(
+                question,
+                "D",
+                right=sign == "+",
+                status=Status.ERROR if sign == "x" else Status.OK,
+                repeat=repeat,
+            )
+            for question, its in zip(questions, signs, strict=True)
+            for repeat, sign in enumerate(its)
+        ]
+        verdict = judge(hypothesis(self.claim), Results(questions, ["D"], "D", trials, 2)).verdict
+        assert (verdict.ruling, verdict.reason) == (ruling, reason)
+
+
+@pytest.mark.parametrize(("give", "ruling"), [(spoilt, Ruling.ERROR), (unavailable, Ruling.UNAVAILABLE)])
+def test_a_ruling_for_the_whole_run_never_asks_the_claim(give, ruling):
+    def claim(results):
+        """It holds."""
+        raise AssertionError(results)
+
+    judgement = give(hypothesis(claim), "the model changed")
+    verdict = judgement.verdict
+    assert (verdict.hypothesis, verdict.statement) == ("H", "It holds.")
+    assert (verdict.ruling, verdict.reason, verdict.evidence) == (ruling, "the model changed", ())
+    assert judgement.exception is None
 
 
 class TestEvidence:

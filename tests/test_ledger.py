@@ -1,5 +1,6 @@
 """The ledger: what is appended is read back, a torn line is set aside, damage and a full disk are told."""
 
+import gc
 import os
 import signal
 import subprocess
@@ -154,6 +155,7 @@ class TestDamage:
             pytest.param(b"\xff", id="not UTF-8"),
             pytest.param(b"[]", id="other JSON"),
             pytest.param(b'{"study":"made"}', id="fields missing"),
+            pytest.param(b'{"other":' + b"[" * 100_000, id="nested without end"),
         ],
     )
     def test_a_damaged_line_is_an_error_that_names_file_and_line(self, path, damage):
@@ -170,24 +172,168 @@ class TestDamage:
             read(path, Observation)
 
 
-class TestFullDisk:
-    def test_appending_raises(self):
-        book = Ledger(Path("/dev/full"))
-        with pytest.raises(OSError, match="No space left"):
-            book.append(ONE)
+class TestTornLine:
+    """What a write left that was cut short, when the ledger is opened the next time."""
 
-    def test_a_write_that_stops_halfway_raises_and_is_a_torn_line(self, path, monkeypatch):
+    @pytest.mark.parametrize("length", [1, 40, 65_535, 65_536, 65_537, 200_000])
+    @pytest.mark.parametrize("before", [0, 2])
+    def test_is_moved_beside_the_ledger_and_told_and_no_record_is_glued_to_it(self, path, length, before):
+        whole = (ledger.encode(ONE) + b"\n") * before
+        torn = b"x" * length
+        path.write_bytes(whole + torn)
         book = Ledger(path)
+        assert book.torn == torn.decode()
+        assert path.read_bytes() == whole
         book.append(ONE)
+        book.close()
+        assert path.read_bytes() == whole + ledger.encode(ONE) + b"\n"
+        assert beside(path).read_bytes() == torn + b"\n"
+
+    def test_joins_those_of_earlier_times(self, path):
+        for torn in (b"{one", b"{two\xff"):
+            with path.open("ab") as file:
+                file.write(torn)
+            write(path, ONE)
+        assert beside(path).read_bytes() == b"{one\n{two\xff\n"
+        assert read(path, Observation) == ledger.Reading((ONE, ONE))
+
+    def test_there_is_none_after_a_ledger_was_written_to_its_end(self, path):
+        write(path, ONE)
+        book = Ledger(path)
+        assert book.torn is None
+        book.close()
+        assert not beside(path).exists()
+
+    def test_stays_in_the_ledger_if_it_cannot_be_set_aside(self, path):
+        path.write_bytes(b"{torn")
+        beside(path).mkdir()
+        with pytest.raises(IsADirectoryError):
+            Ledger(path)
+        assert path.read_bytes() == b"{torn"
+
+
+def beside(path):
+    return path.with_name("observations.jsonl.torn")
+
+
+class TestLinks:
+    """A ledger that someone else handed over."""
+
+    @pytest.fixture
+    def outside(self, tmp_path):
+        outside = tmp_path / "outside"
+        outside.write_bytes(ledger.encode(ONE) + b"\n{torn")
+        return outside
+
+    def test_a_symbolic_link_is_neither_read_nor_written(self, path, outside):
+        path.symlink_to(outside)
+        before = outside.read_bytes()
+        with pytest.raises(OSError, match="symbolic link"):
+            Ledger(path)
+        with pytest.raises(OSError, match="symbolic link"):
+            read(path, Observation)
+        assert outside.read_bytes() == before
+
+    def test_a_link_to_nothing_makes_no_file(self, path, tmp_path):
+        path.symlink_to(tmp_path / "new")
+        with pytest.raises(OSError, match="symbolic link"):
+            Ledger(path)
+        assert not (tmp_path / "new").exists()
+
+    def test_a_hard_link_is_not_written(self, path, outside):
+        path.hardlink_to(outside)
+        before = outside.read_bytes()
+        with pytest.raises(OSError, match="hard link"):
+            Ledger(path)
+        assert outside.read_bytes() == before
+
+    def test_torn_lines_are_not_set_aside_through_a_link(self, path, outside):
+        path.write_bytes(b"{torn")
+        beside(path).symlink_to(outside)
+        before = outside.read_bytes()
+        with pytest.raises(OSError, match="symbolic link"):
+            Ledger(path)
+        assert outside.read_bytes() == before
+        assert path.read_bytes() == b"{torn"
+
+    def test_a_named_pipe_is_refused_and_not_waited_for(self, path):
+        os.mkfifo(path)
+        with pytest.raises(OSError, match="no regular file"):
+            read(path, Observation)
+
+
+class TestFullDisk:
+    @pytest.fixture
+    def cramped(self, path):
+        """Appends in a process whose files the system cuts off at a size, as a full disk does; tells what came of it."""
+
+        def run(size: int) -> list[str]:
+            program = textwrap.dedent(
+                f"""
+                import resource, sys
+                sys.path.insert(0, {str(Path(__file__).parent)!r})
+                import scripted
+                from pathlib import Path
+                from pytest_tokenbench.ledger import Ledger
+                book = Ledger(Path({str(path)!r}))
+                resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size}))
+                for _ in range(4):
+                    try:
+                        book.append(scripted.observation(scripted.question(), "A"))
+                        print("kept")
+                    except OSError as error:
+                        print(error.filename, error.strerror)
+                book.close()
+                """
+            )
+            done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+            return done.stdout.splitlines()
+
+        return run
+
+    @pytest.mark.parametrize("room", [1, 100, -1])
+    def test_a_record_without_room_is_an_error_that_leaves_no_part_of_itself(self, path, cramped, room):
+        length = len(ledger.encode(ONE)) + 1
+        told = cramped(2 * length + room % length)
+        assert told[:2] == ["kept", "kept"]
+        assert all(line.startswith(f"{path} only ") for line in told[2:]), told
+        assert len(told) == 4
+        assert read(path, Observation) == ledger.Reading((ONE, ONE))
+
+    def test_a_file_that_is_full_to_its_last_byte_is_an_error_with_its_path(self, path, cramped):
+        told = cramped(2 * (len(ledger.encode(ONE)) + 1))
+        assert told == ["kept", "kept"] + [f"{path} File too large"] * 2
+        assert read(path, Observation) == ledger.Reading((ONE, ONE))
+
+    def test_a_record_is_kept_once_there_is_room_again(self, path, monkeypatch):
+        book = Ledger(path)
         real = os.write
         monkeypatch.setattr(os, "write", lambda handle, data: real(handle, data[:20]))
         with pytest.raises(OSError, match="only 20 of"):
             book.append(ONE)
         monkeypatch.undo()
+        book.append(ONE)
         book.close()
-        assert read(path, Observation).records == (ONE,)
-        assert len(read(path, Observation).torn) == 20
+        assert read(path, Observation) == ledger.Reading((ONE,))
 
     def test_a_folder_that_is_not_there_raises(self, tmp_path):
         with pytest.raises(FileNotFoundError):
             Ledger(tmp_path / "no" / "observations.jsonl")
+
+
+class TestManyRecords:
+    def test_reading_leaves_the_garbage_collector_as_it_was(self, path):
+        write(path, ONE)
+        read(path, Observation)
+        assert gc.isenabled()
+        path.write_bytes(b"damaged\n")
+        with pytest.raises(LedgerError):
+            read(path, Observation)
+        assert gc.isenabled()
+        gc.disable()
+        try:
+            with pytest.raises(LedgerError):
+                read(path, Observation)
+            assert not gc.isenabled()
+        finally:
+            gc.enable()

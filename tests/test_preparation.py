@@ -11,7 +11,7 @@ import scripted
 
 from pytest_tokenbench import prompting
 from pytest_tokenbench.conditions import Croutons, Summary
-from pytest_tokenbench.models.base import CrashedError, WindowExceededError
+from pytest_tokenbench.models.base import BusyError, CrashedError, WindowExceededError
 from pytest_tokenbench.preparation import Store, build, key
 from pytest_tokenbench.records import encode
 
@@ -82,7 +82,7 @@ class TestKey:
 
 def made(*replies, recipe=RECIPE, most_tokens=None, document=DOCUMENT):
     model = scripted.ScriptedModel(*replies)
-    return build(recipe, document, model, scripted.INFO, most_tokens), model
+    return build(recipe, document, scripted.patient(model), scripted.INFO, most_tokens), model
 
 
 LONG = " ".join(["word"] * 12)
@@ -99,7 +99,7 @@ class TestBuilding:
         assert one.model_digest == "sha256:abc"
         assert one.options == {"max_words": 10, "max_tokens": 20, "most_tokens": None}
         assert one.units == ("The mill is old.",)
-        assert one.failure is None
+        assert (one.failure, one.failure_kind) == (None, None)
 
     def test_its_cost_is_the_sum_over_its_calls(self):
         one, _ = made(
@@ -136,6 +136,7 @@ class TestBuilding:
     def test_a_failed_construction_keeps_its_reason_and_its_cost(self):
         one, _ = made(LONG, "")
         assert one.failure == "the model replied with an empty summary of mill"
+        assert one.failure_kind == "construction"
         assert one.units == ()
         assert (one.calls, one.input_tokens, one.output_tokens, one.seconds) == (2, 200, 20, 1.0)
 
@@ -143,16 +144,23 @@ class TestBuilding:
         text = "\n\n".join(" ".join([f"P{i}", *["word"] * 59]) + "." for i in range(3))
         recipe = Croutons("D", section_words=60, max_tokens=50).recipe()
         one, model = made(
-            "A fact.", CrashedError("the server fell"), recipe=recipe, document=scripted.document(text)
+            "A fact.", *[CrashedError("the server fell")] * 5, recipe=recipe, document=scripted.document(text)
         )
-        assert one.failure == "the server fell"
+        assert (one.failure, one.failure_kind) == ("the server fell", "crashed")
         assert one.units == ()
         assert (one.calls, one.input_tokens, one.output_tokens) == (1, 100, 10)
+        assert len(model.prompts) == 1 + 5
+
+    def test_a_call_that_came_to_nothing_is_made_again_and_costs_nothing(self):
+        one, model = made(BusyError("busy"), "Short.")
+        assert one.units == ("Short.",)
+        assert (one.calls, one.input_tokens, one.output_tokens, one.seconds) == (1, 100, 10, 0.5)
         assert len(model.prompts) == 2
 
     def test_a_document_over_the_window_fails_with_both_numbers(self):
         one, _ = made(WindowExceededError(needed=5000, window=4096))
         assert one.failure == "the prompt needs 5,000 tokens and does not fit the window of 4,096 tokens"
+        assert one.failure_kind == "over_window"
         assert (one.calls, one.input_tokens) == (0, 0)
 
     def test_what_is_no_trouble_of_the_model_is_not_swallowed(self):

@@ -9,6 +9,8 @@ The example: questions q1, q2 on the document mill, q3, q4 on quay; q4 cannot be
 | q4 | 1000     | abstained | 100    | made up |
 """
 
+import itertools
+import random
 import warnings
 from dataclasses import replace
 
@@ -19,8 +21,9 @@ import scripted
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pytest_tokenbench.measures import Scope, is_cold
 from pytest_tokenbench.records import Evidence, Status
-from pytest_tokenbench.results import Results, Unavailable, is_cold
+from pytest_tokenbench.results import Results, Unavailable
 
 Q1, Q2 = scripted.question("q1"), scripted.question("q2")
 Q3, Q4 = scripted.question("q3", document="quay"), scripted.unanswerable("q4", document="quay")
@@ -34,8 +37,24 @@ TRIALS = tuple(
 )
 
 
-def results(*trials, questions=QUESTIONS, conditions=("A", "D")):
-    return Results(questions, conditions, "A", trials or TRIALS)
+def results(*trials, questions=QUESTIONS, conditions=("A", "D"), repeats=1):
+    return Results(questions, conditions, "A", trials or TRIALS, repeats)
+
+
+def repeated(signs, condition="D"):
+    """Trials of the questions, a sign for each repeat: + right, - wrong, x an error, . not run."""
+    return [
+        scripted.observation(
+            question,
+            condition,
+            right=sign == "+",
+            status=Status.ERROR if sign == "x" else Status.OK,
+            repeat=repeat,
+        )
+        for question, its in zip(QUESTIONS, signs, strict=True)
+        for repeat, sign in enumerate(its)
+        if sign != "."
+    ]
 
 
 def changed(condition, question, **changes):
@@ -261,6 +280,11 @@ class TestCold:
         found = results(*trials).estimate("prefill_s", "A")
         assert (found.estimate, found.n) == (2.5, 2)  # q1: 1 s and q4: 4 s
 
+    def test_where_every_prompt_came_in_part_from_a_cache_the_reason_says_so(self):
+        trials = [replace(one, cached_tokens=900, input_tokens=1000, prefill_s=1.0) for one in TRIALS]
+        with pytest.raises(Unavailable, match="every prompt of condition A came in part from a cache"):
+            results(*trials).estimate("prefill_s", "A")
+
     def test_without_a_cold_trial_there_is_none(self):
         trials = [replace(one, prefill_s=1.0) for one in TRIALS]
         with pytest.raises(Unavailable, match="no trial of condition A is known to be cold"):
@@ -291,6 +315,12 @@ class TestMissing:
         assert made.missing("D") == {}
         assert made.bounds("accuracy", "D") is None
         assert made.level("accuracy", "D").n == 3
+
+    def test_every_question_of_a_condition_that_was_not_run_is_missing(self):
+        made = results(*TRIALS[:4])
+        assert made.missing("D") == dict.fromkeys(("q1", "q2", "q3", "q4"), "not run")
+        assert made.lacking("D") == {"not run": 4}
+        assert made.statuses("D") == {}
 
     def test_bounds_count_every_missing_trial_wrong_and_right(self):
         # D: q1 right, q2 missing, q3 right.
@@ -462,6 +492,100 @@ class TestRepeats:
         assert made.level("accuracy", "D").n == 3
         assert made.level("input_tokens", "D").estimate == pytest.approx((200 + 150 + 50 + 100) / 4)
 
+    def test_the_question_stays_what_is_resampled(self):
+        # Three questions, two right in all 20 repeats and one in none: the interval is that of three values, which
+        # reaches from 0 to 1 (a resample of one question alone comes up in (1/3)^3 = 3.7%), not that of 60.
+        found = results(*repeated(["+" * 20, "+" * 20, "-" * 20, "+" * 20]), repeats=20).level(
+            "accuracy", "D"
+        )
+        assert (found.estimate, found.low, found.high, found.n) == (pytest.approx(2 / 3), 0, 1, 3)
+
+    def test_bounds_count_the_missing_repeats_and_not_their_questions(self):
+        # q1: right, wrong, missing: 1/3 to 2/3. q2: right in all. q3: two missing, one right: 1/3 to 1.
+        made = results(*repeated(["+-x", "+++", "+x.", "+++"]), repeats=3)
+        assert made.bounds("accuracy", "D") == pytest.approx(((1 / 3 + 1 + 1 / 3) / 3, (2 / 3 + 1 + 1) / 3))
+        # What was measured: (1/2 + 1 + 1) / 3.
+        assert made.level("accuracy", "D").estimate == pytest.approx(2.5 / 3)
+        assert made.bounds("made_up", "D") is None
+
+    def test_bounds_take_a_question_without_any_repeat_too(self):
+        made = results(*repeated(["..", "++", "+-", "++"]), repeats=2)
+        assert made.bounds("accuracy", "D") == pytest.approx((1.5 / 3, 2.5 / 3))
+
+    def test_missing_says_how_many_repeats_ended_how(self):
+        made = results(*repeated(["+-x", "+++", "x..", "+++"]), repeats=3)
+        assert made.missing("D") == {"q1": "1 error", "q3": "1 error, 2 not run"}
+        assert made.missing("D", "made_up") == {}
+        assert made.lacking("D") == {"error": 2, "not run": 2}
+
+    @pytest.mark.parametrize(
+        ("as_right", "accuracy"), [(True, (2 / 3 + 1 + 1) / 3), (False, (1 / 3 + 1 + 1) / 3)]
+    )
+    def test_counting_fills_in_the_missing_repeats_only(self, as_right, accuracy):
+        made = results(*repeated(["+-x", "+++", "+++", "+++"]), repeats=3)
+        assert made.counting({"D": as_right}).estimate("accuracy", "D").estimate == pytest.approx(accuracy)
+
+    def test_a_missing_repeat_leaves_its_condition_in_doubt(self):
+        made = results(*repeated(["+-x", "+++", "+++", "+++"]), repeats=3)
+        made.estimate("made_up", "D")
+        assert made.in_doubt == set()
+        made.estimate("accuracy", "D")
+        assert made.in_doubt == {"D"}
+
+    def test_a_hypothesis_on_tokens_needs_every_repeat(self):
+        made = results(*repeated(["+-x", "+++", "+++", "+++"]), repeats=3)
+        with pytest.raises(Unavailable, match=r"^input_tokens of D is missing for 1 of 12 trials$"):
+            made.estimate("input_tokens", "D")
+        assert made.level("input_tokens", "D").n == 4
+
+
+class TestChurn:
+    def test_by_hand(self):
+        # q1: of three pairs the two with the second differ. q2: one pair, which agrees. q3: no pair.
+        # q4, unanswerable: made up, abstained, abstained: two of three.
+        made = results(*repeated(["+-+", "++x", "+..", "-++"]), repeats=3)
+        found = made.churn("D")
+        assert (found.estimate, found.n) == (pytest.approx((2 / 3 + 0 + 2 / 3) / 3), 3)
+        found = made.churn("D", Scope.ANSWERABLE)
+        assert (found.estimate, found.n) == (pytest.approx(1 / 3), 2)
+        found = made.churn("D", Scope.UNANSWERABLE)
+        assert (found.estimate, found.low, found.n) == (pytest.approx(2 / 3), None, 1)
+
+    def test_of_the_answers_is_that_of_their_texts(self):
+        trials = repeated(["+++", "++.", "+..", "..."])
+        answers = ["1901", "in 1901", "1901", "Finch", "Finch", "x"]
+        made = results(
+            *(replace(one, answer=text) for one, text in zip(trials, answers, strict=True)), repeats=3
+        )
+        assert made.churn("D").estimate == 0
+        found = made.answer_churn("D")
+        assert (found.estimate, found.n) == (pytest.approx((2 / 3 + 0) / 2), 2)
+
+    def test_agrees_with_counting_the_pairs_and_its_interval_with_scipy(self):
+        generator = np.random.default_rng(5)
+        questions = [scripted.question(f"q{i}") for i in range(40)]
+        rights = generator.random((40, 4)) < generator.random((40, 1))
+        trials = [
+            scripted.observation(question, "A", right=bool(right), repeat=repeat)
+            for question, row in zip(questions, rights, strict=True)
+            for repeat, right in enumerate(row)
+        ]
+        shares = np.array([np.mean([a != b for a, b in itertools.combinations(row, 2)]) for row in rights])
+        found = results(*trials, questions=questions, conditions=("A",), repeats=4).churn("A")
+        assert found.estimate == pytest.approx(shares.mean())
+        expected = scipy.stats.bootstrap(
+            (shares,), np.mean, n_resamples=10_000, method="percentile", rng=generator
+        ).confidence_interval
+        assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=0.01)
+
+    @pytest.mark.parametrize("ask", [Results.churn, Results.answer_churn])
+    def test_there_is_none_without_repeats_or_without_a_pair(self, ask):
+        with pytest.raises(Unavailable, match=r"^every trial was run once only$"):
+            ask(results(), "D")
+        made = results(*repeated(["+x", "-x", "+.", "x+"]), repeats=2)
+        with pytest.raises(Unavailable, match=r"^no question has two repeats under D that ended well$"):
+            ask(made, "D")
+
 
 def test_trials_of_other_questions_and_conditions_do_not_count():
     strange = [
@@ -486,3 +610,57 @@ def test_a_measured_value_lies_between_the_bounds_however_the_missing_trials_wou
     bounds = results(*kept, questions=questions, conditions=("A",)).bounds("accuracy", "A")
     whole = results(*truth, questions=questions, conditions=("A",)).column("accuracy", "A").mean()
     assert bounds[0] - 1e-12 <= whole <= bounds[1] + 1e-12
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(
+        st.lists(st.tuples(st.booleans(), st.booleans()), min_size=3, max_size=3), min_size=1, max_size=8
+    )
+)
+def test_a_measured_value_lies_between_the_bounds_however_missing_repeats_would_have_come_out(rows):
+    questions = [scripted.question(f"q{i}") for i in range(len(rows))]
+    truth = [
+        (scripted.observation(one, "A", right=right, repeat=repeat), kept)
+        for one, row in zip(questions, rows, strict=True)
+        for repeat, (right, kept) in enumerate(row)
+    ]
+    kept = [one for one, is_kept in truth if is_kept]
+    whole = np.mean([one.scores.correct for one, _ in truth])
+    made = results(*kept, questions=questions, conditions=("A",), repeats=3)
+    if not kept:
+        return
+    low, high = made.bounds("accuracy", "A") or (whole, whole)
+    assert low - 1e-12 <= whole <= high + 1e-12
+    assert high - low == pytest.approx(1 - len(kept) / len(truth))
+
+
+def test_no_figure_depends_on_the_order_in_which_trials_came_in():
+    generator = random.Random(4)
+    scores = [replace(one.scores, f1=0.1 * place) for place, one in enumerate(repeated(["+++"] * 4))]
+    trials = [
+        replace(one, scores=score, total_s=generator.random())
+        for one, score in zip(repeated(["+++"] * 4), scores, strict=True)
+    ]
+    first = results(*trials, repeats=3)
+    for _ in range(20):
+        generator.shuffle(trials)
+        made = results(*trials, repeats=3)
+        assert made.observations == first.observations
+        for measure in ("f1", "total_s"):
+            assert made.level(measure, "D") == first.level(measure, "D")
+
+
+def test_above_1000_questions_a_figure_is_the_same_whenever_it_is_asked_for():
+    questions = [scripted.question(f"q{i}") for i in range(1100)]
+    trials = [
+        scripted.observation(question, name, input_tokens=1000 + place * factor % 97)
+        for name, factor in (("A", 3), ("B", 5), ("D", 7))
+        for place, question in enumerate(questions)
+    ]
+    one, other = (results(*trials, questions=questions, conditions=("A", "B", "D")) for _ in range(2))
+    one.level("input_tokens", "A")
+    assert one.paired_difference("input_tokens", "D", "B") == other.paired_difference(
+        "input_tokens", "D", "B"
+    )
+    assert one.level("input_tokens", "A") == other.level("input_tokens", "A")

@@ -18,6 +18,8 @@ from pytest_tokenbench.scoring import (
     modified_f1,
     overlap_tokens,
     parts,
+    refuses,
+    split_thinking,
     squad_exact,
     squad_f1,
     squad_tokens,
@@ -696,3 +698,114 @@ def test_without_punctuation_squad_f1_is_never_below_the_modified_and_equal_if_n
     predicted = overlap_tokens(answer)
     if len(set(predicted)) == len(predicted):
         assert squad_f1(answer, golds) == modified_f1(answer, golds)
+
+
+# --- refusals and thinking ------------------------------------------------------------------------------------------
+
+REFUSALS = [
+    "I'm sorry, but I can't",
+    f"I{RIGHT}m sorry, but I can{RIGHT}t assist with that.",
+    "I am so sorry, but I cannot provide that information.",
+    "I'm sorry. I can't discuss this.",
+    "Sorry, I won't do that.",
+    "I cannot help with that request.",
+    "I can not assist you.",
+    "I am unable to assist with that.",
+    "I'm not able to answer questions of this kind.",
+    "I will not be able to help.",
+    "I must decline.",
+    "I have to refuse.",
+    "I decline to answer.",
+    "I apologize, but I cannot fulfill this request.",
+    "Unfortunately, as an AI, I am not allowed to share this.",
+    "As an AI language model",
+    "As an AI language model, I cannot give an opinion.",
+    "As a large language model, I don't have access to it.",
+    "I'm afraid I can't do that.",
+]
+ANSWERS = [
+    "not stated",
+    "Not stated.",
+    "I'm sorry, the date is not stated.",
+    "I cannot answer this: it is not stated.",
+    "I cannot answer that from the context.",
+    "I'm sorry, but I can't answer that, as the context has nothing on it.",
+    "I'm sorry, but I can't find it.",
+    "I cannot determine the year.",
+    "I can't say.",
+    "He was unable to attend",
+    "Unable to attend",
+    "The company refused to pay",
+    "He could not help",
+    "I refused",
+    "I cannot swim",
+    "Sorry",
+    "I'm sorry, but the answer is 1901.",
+    "As an AI language model, the answer is 1901",
+    "As an artist he refused",
+    "As an airman, he said that he cannot help",
+    '"I cannot help you"',
+    'She said: "I cannot help you"',
+    "I, Claudius",
+    "1901",
+    "",
+]
+
+
+@pytest.mark.parametrize("answer", REFUSALS)
+def test_a_refusal_is_told(answer):
+    assert refuses(answer)
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+def test_what_answers_or_finds_nothing_or_tells_of_others_is_no_refusal(answer):
+    assert not refuses(answer)
+
+
+@unhurried
+@given(st.sampled_from(REFUSALS + ANSWERS), white_space, st.sampled_from(SINGLE_QUOTES), st.booleans())
+def test_whether_an_answer_refuses_does_not_turn_on_case_spacing_and_quotes(answer, space, quote, upper):
+    changed = answer.replace("'", quote).replace(" ", space)
+    assert refuses(f"{space}{changed.upper() if upper else changed}") == refuses(answer)
+
+
+@unhurried
+@given(texts, st.sampled_from(REFUSALS))
+def test_a_refusal_after_something_else_was_said_is_none(text, refusal):
+    assert not refuses(f"The mill {text} {refusal}")
+
+
+@unhurried
+@given(texts)
+def test_an_answer_that_abstains_never_refuses(text):
+    assert not refuses(f"I'm sorry, but I cannot help: not stated. {text}")
+
+
+@pytest.mark.parametrize(
+    ("text", "thinking", "answer"),
+    [
+        ("<think>It says 1901.</think>\n\n1901", "It says 1901.", "1901"),
+        ("\n<think>\nIt says 1901.", "\nIt says 1901.", ""),
+        ("It says 1901.\n</think>\n1901", "It says 1901.", "1901"),
+        ("<think></think>1901 ", "", "1901 "),
+        ("The tag <think> opens it", "", "The tag <think> opens it"),
+        (" 1901\n", "", " 1901\n"),
+        ("", "", ""),
+    ],
+)
+def test_thinking_is_told_from_the_answer(text, thinking, answer):
+    assert split_thinking(text) == (thinking, answer)
+
+
+@unhurried
+@given(texts)
+def test_a_text_without_the_tags_is_all_answer(text):
+    assume("think>" not in text)
+    assert split_thinking(text) == ("", text)
+
+
+@unhurried
+@given(texts, texts)
+def test_whatever_is_thought_is_no_part_of_the_answer(thought, answer):
+    assume("think>" not in thought + answer)
+    assert split_thinking(f"<think>{thought}</think>{answer}") == (thought.rstrip(), answer.lstrip())

@@ -10,7 +10,7 @@ import scripted
 from pytest_tokenbench import trial
 from pytest_tokenbench.conditions import Chunks, Croutons, FullText
 from pytest_tokenbench.models import base
-from pytest_tokenbench.records import Outcome, Scores, Status
+from pytest_tokenbench.records import Attempt, Outcome, Remark, Scores, Status
 from pytest_tokenbench.trial import Case, failed, observe
 
 DOCUMENT = scripted.document("The mill was built in 1901.\n")
@@ -31,7 +31,7 @@ PROMPT = (
 
 
 def seen(said, **changes):
-    return observe(replace(CASE, **changes), scripted.ScriptedModel(said))
+    return observe(replace(CASE, **changes), scripted.patient(scripted.ScriptedModel(*[said] * 9)))
 
 
 def sha256(text):
@@ -41,7 +41,7 @@ def sha256(text):
 class TestAnswered:
     def test_the_model_is_asked_once_with_the_prompt_and_64_tokens_for_the_answer(self):
         model = scripted.ScriptedModel("1901")
-        observe(CASE, model)
+        observe(CASE, scripted.patient(model))
         assert model.prompts == [PROMPT]
         assert model.limits == [64]
 
@@ -183,23 +183,119 @@ class TestNotAnswered:
     def test_a_failed_preparation_is_told_with_its_reason_and_the_model_not_asked(self):
         model = scripted.ScriptedModel()
         made = scripted.preparation(key="k7", failure="the model replied with nothing")
-        one = observe(replace(CASE, condition=Croutons("D", top=2), preparation=made), model)
+        asked = replace(CASE, condition=Croutons("D", top=2), preparation=made)
+        one = observe(asked, scripted.patient(model))
         assert one.status is Status.CONSTRUCTION_FAILED
         assert (one.error_kind, one.error_message) == ("construction", "the model replied with nothing")
         assert (one.scores, one.outcome, one.answer) == (None, None, None)
         assert one.preparation == "k7"
         assert model.prompts == []
 
+    def test_a_preparation_that_failed_for_trouble_with_the_model_names_its_kind(self):
+        made = scripted.preparation(failure="the server fell", failure_kind="crashed")
+        one = seen("1901", condition=Croutons("D", top=2), preparation=made)
+        assert one.status is Status.CONSTRUCTION_FAILED
+        assert (one.error_kind, one.error_message) == ("crashed", "the server fell")
+
     def test_what_came_to_nothing_beforehand_is_an_error_with_its_kind(self):
         one = failed(CASE, base.UnpreparedError("not built"))
         assert one.status is Status.ERROR
         assert (one.error_kind, one.error_message) == ("unprepared", "not built")
-        assert (one.scores, one.prompt_sha256, one.units) == (None, None, ())
+        assert (one.scores, one.prompt_sha256, one.units, one.attempts) == (None, None, (), ())
+        tried = (Attempt("busy", "m", "here", 0.5),)
+        assert failed(CASE, base.BusyError("m"), tried).attempts == tried
         assert one.key == ("A", "mill-q1", 0)
 
     def test_what_is_no_trouble_of_the_model_is_not_swallowed(self):
         with pytest.raises(ZeroDivisionError):
             seen(ZeroDivisionError())
+
+
+class TestAskedAgain:
+    def test_the_tries_that_failed_are_kept_with_the_answer_that_came(self):
+        model = scripted.ScriptedModel(base.BusyError("one"), base.CrashedError("two"), "1901")
+        one = observe(CASE, scripted.patient(model))
+        assert (one.status, one.outcome, one.error_kind) == (Status.OK, Outcome.CORRECT, None)
+        assert [(try_.kind, try_.message, try_.host) for try_ in one.attempts] == [
+            ("busy", "one", "here"),
+            ("crashed", "two", "here"),
+        ]
+
+    def test_all_tries_are_kept_with_an_error(self):
+        one = seen(base.BusyError("m"))
+        assert [try_.kind for try_ in one.attempts] == ["busy"] * 5
+
+    def test_the_tries_before_a_prompt_was_found_too_long_are_kept(self):
+        model = scripted.ScriptedModel(base.BusyError("m"), base.WindowExceededError(9, 8))
+        one = observe(CASE, scripted.patient(model))
+        assert one.status is Status.OVER_WINDOW
+        assert [try_.kind for try_ in one.attempts] == ["busy"]
+
+    def test_the_host_is_the_one_that_answered(self):
+        down = scripted.ScriptedModel(*[base.CrashedError("m")] * 2, host="a")
+        one = observe(
+            replace(CASE, host="a"), scripted.patient(down, scripted.ScriptedModel("1901", host="b"))
+        )
+        assert one.host == "b"
+        assert [try_.host for try_ in one.attempts] == ["a", "a"]
+
+
+class TestNonce:
+    def test_it_begins_the_prompt_and_is_recorded_with_its_hash(self):
+        model = scripted.ScriptedModel("1901")
+        one = observe(replace(CASE, nonce="7f3a"), scripted.patient(model))
+        assert model.prompts == ["[7f3a]\n" + PROMPT]
+        assert one.nonce == "7f3a"
+        assert one.prompt_sha256 == sha256("[7f3a]\n" + PROMPT)
+
+    def test_it_changes_no_context(self):
+        assert seen("1901", nonce="7f3a").context_sha256 == seen("1901").context_sha256
+
+    def test_without_one_none_is_recorded(self):
+        assert seen("1901").nonce is None
+
+
+def remark(text, **told):
+    return seen(scripted.reply(text, **told)).remark
+
+
+class TestRemarks:
+    @pytest.mark.parametrize(
+        ("text", "told", "expected"),
+        [
+            ("1901", {}, None),
+            ("Not stated.", {}, None),
+            ("It was built in", {"stop": "length"}, Remark.CUT),
+            ("1901", {"stop": None}, None),
+            ("", {}, Remark.EMPTY),
+            (" \n", {"stop": "length"}, Remark.EMPTY),
+            ("", {"thinking": "The mill", "stop": "length"}, Remark.THINKING),
+            ("", {"thinking": " "}, Remark.EMPTY),
+            ("1901", {"thinking": "The mill"}, None),
+            ("I'm sorry, but I can't help with that.", {}, Remark.REFUSAL),
+            ("I'm sorry, but I can't help with", {"stop": "length"}, Remark.REFUSAL),
+            ("<think>The mill was built", {"stop": "length"}, Remark.THINKING),
+            ("<think>The mill was built</think>", {}, Remark.THINKING),
+            ("<think></think>\n", {}, Remark.EMPTY),
+            ("<think>The mill</think>It was built in", {"stop": "length"}, Remark.CUT),
+            ("<think>The mill</think>1901", {}, None),
+        ],
+    )
+    def test_the_first_that_fits_is_given(self, text, told, expected):
+        assert remark(text, **told) is expected
+
+    def test_what_was_not_answered_has_none(self):
+        assert seen(base.CrashedError("m")).remark is None
+
+    def test_thinking_inside_the_text_is_no_part_of_the_answer_and_not_scored(self):
+        one = seen("<think>\nNot stated? No: 1902.\n</think>\n\nIn 1901.")
+        assert one.answer == "In 1901."
+        assert one.outcome is Outcome.CORRECT
+
+    def test_thinking_that_used_up_the_tokens_is_no_answer_though_it_has_the_right_one_in_it(self):
+        one = seen(scripted.reply("<think>It says 1901", stop="length"))
+        assert one.answer == ""
+        assert one.outcome is Outcome.WRONG
 
 
 def test_every_outcome_follows_from_the_question_and_its_scores():

@@ -16,6 +16,15 @@ class Condition(Protocol):
         """Conditions of one family give, for one question, contexts that begin alike; alone in it: the condition's id."""
         ...
 
+    @property
+    def shared(self) -> bool:
+        """Whether one context serves every question of a document."""
+        ...
+
+    def words(self, document: Document) -> int:
+        """About how many words a context of the document has, told before anything is prepared."""
+        ...
+
     def recipe(self) -> Recipe | None:
         """What must be built once per document with the model, None if the document alone is enough."""
         ...

@@ -14,12 +14,21 @@ class Chunks:
     def __init__(self, id: str, *, top: int, words: int = 200) -> None:  # noqa: A002
         self.id = id
         self.top = top
-        self.words = words
+        self.chunk_words = words
 
     @property
     def family(self) -> str:
         """Chunks of one size: the top 4 begin with the top 2."""
-        return f"chunks-{self.words}"
+        return f"chunks-{self.chunk_words}"
+
+    @property
+    def shared(self) -> bool:
+        """Each question has its own chunks."""
+        return False
+
+    def words(self, document: Document) -> int:
+        """Those of its chunks, as far as the document has so many."""
+        return min(self.top * self.chunk_words, document.words)
 
     def recipe(self) -> Recipe | None:
         """Nothing needs to be built with a model."""
@@ -27,7 +36,7 @@ class Chunks:
 
     def context(self, question: Question, document: Document, preparation: Preparation | None) -> Context:  # noqa: ARG002
         """The chunks, separated by blank lines; a unit is named by the chunk's 0-based place in the document."""
-        found, index = _indexed(document.text, self.words)
+        found, index = _indexed(document.text, self.chunk_words)
         best = index.top(question.question, self.top)
         return Context(
             text="\n\n".join(found[i] for i in best),

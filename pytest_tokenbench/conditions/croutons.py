@@ -14,6 +14,11 @@ from pytest_tokenbench.retrieval import Index
 _BULLET = re.compile(r"^\s*(?:(?:[-*+#\u2022\u2013\u2014]+|\(?\d{1,3}[.):]|\[\d{1,3}\])(?:\s+|$))+")
 _NUMBER = re.compile(r"-?\d[\d.]*")
 
+# For estimates made before there is a crouton: what models write when they are asked for short sentences, and how
+# much of a text's length is left when its facts are written down.
+_FACT_WORDS = 12
+_PART_LEFT = 0.6
+
 
 def parse_facts(reply: str) -> tuple[list[str], bool]:
     """The facts of a reply, one a line, and whether they had to be recovered from prose.
@@ -107,6 +112,16 @@ class Croutons:
     def family(self) -> str:
         """The top croutons of one recipe: the top 25 begin with the top 10; all of them are a family of their own."""
         return self.id if self.top is None else f"croutons-{self.section_words}-{self.max_tokens}"
+
+    @property
+    def shared(self) -> bool:
+        """Without `top`, every question gets all of them."""
+        return self.top is None
+
+    def words(self, document: Document) -> int:
+        """`top` facts of a dozen words; all of them, and no more, are three fifths of the document."""
+        every = round(document.words * _PART_LEFT)
+        return every if self.top is None else min(self.top * _FACT_WORDS, every)
 
     def recipe(self) -> Recipe | None:
         """The croutons are built with the model, the same for every `top`."""

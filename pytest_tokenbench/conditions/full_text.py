@@ -15,6 +15,15 @@ class FullText:
         """A family of its own: one context serves every question of a document."""
         return self.id
 
+    @property
+    def shared(self) -> bool:
+        """Every question gets the whole text."""
+        return True
+
+    def words(self, document: Document) -> int:
+        """Those of the document."""
+        return document.words
+
     def recipe(self) -> Recipe | None:
         """Nothing needs to be built."""
         return None

@@ -62,6 +62,15 @@ class Summary:
         """A family of its own: one context serves every question of a document."""
         return self.id
 
+    @property
+    def shared(self) -> bool:
+        """Every question gets the same summary."""
+        return True
+
+    def words(self, document: Document) -> int:
+        """The limit, which models use up, or the document's where that is shorter."""
+        return min(self.max_words, document.words)
+
     def recipe(self) -> Recipe | None:
         """The summary is built with the model."""
         return SummaryRecipe(self.max_words)

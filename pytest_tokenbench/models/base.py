@@ -1,16 +1,23 @@
 """The protocol that every backend follows, and the few errors it raises."""
 
 from collections.abc import Sequence
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, Self
 
 from pytest_tokenbench.records import Generation, ModelInfo
+
+SHOWN_WHOLE = 10.0
 
 
 class Model(Protocol):
     """A language model behind one backend, asked with temperature 0 and every sampler option pinned."""
 
-    def describe(self) -> ModelInfo:
-        """Loads the model where that is needed and tells what it is. Asked once before the first trial.
+    @property
+    def host(self) -> str:
+        """Where it runs, as observations name it; without what lets one in there."""
+        ...
+
+    def describe(self, *, timeout: float | None = None) -> ModelInfo:
+        """Loads the model where that is needed and tells what it is now, within `timeout` seconds.
 
         Raises:
             ModelError: See its kinds.
@@ -46,6 +53,12 @@ class TimedOutError(ModelError):
     """The server did not answer in time."""
 
     kind = "timed_out"
+
+    @classmethod
+    def after(cls, seconds: float, who: str) -> Self:
+        """The error that says what to do about it."""
+        waited = f"{seconds:,.0f}" if seconds >= SHOWN_WHOLE else f"{seconds:.1f}"
+        return cls(f"{who} did not answer within {waited} s; --tokenbench-timeout gives a trial more time")
 
 
 class ModelMissingError(ModelError):
@@ -87,6 +100,18 @@ class MalformedReplyError(ModelError):
     """The reply is not what the backend's interface promises."""
 
     kind = "malformed"
+
+
+class GaveUpError(ModelError):
+    """The server ended the reply since the model repeats itself on and on, as it will when asked again."""
+
+    kind = "gave_up"
+
+
+class ChangedModelError(ModelError):
+    """The host has another model than the one that the trials began with."""
+
+    kind = "changed"
 
 
 class UnpreparedError(ModelError):

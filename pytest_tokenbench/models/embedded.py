@@ -57,6 +57,7 @@ PINNED: Mapping[str, Any] = {
 }
 # Tokens that are read at once. Also how many are read between two looks at whether the user pressed Ctrl-C.
 BATCH = 512
+HOST = "embedded"
 SILENT, ERRORS = -1, 1
 SECONDS_TO_FIND_OUT = 60.0
 
@@ -83,14 +84,20 @@ class EmbeddedModel:
         self._say = say
         self._loaded: _Loaded | None = None
 
-    def describe(self) -> ModelInfo:
+    @property
+    def host(self) -> str:
+        """This process."""
+        return HOST
+
+    def describe(self, *, timeout: float | None = None) -> ModelInfo:  # noqa: ARG002
         """Loads the model, downloading it where that is needed, and tells what it is and what window it got.
 
-        `options` has what each request is pinned to, `engine` what the engine was set to.
+        `options` has what each request is pinned to, `engine` what the engine was set to. Loading takes the time that
+        it takes.
         """
         return self._there().info
 
-    def generate(self, prompt: str, *, max_tokens: int) -> Generation:
+    def generate(self, prompt: str, *, max_tokens: int, timeout: float | None = None) -> Generation:
         """The model's reply to `prompt` as the only message of a chat. See `Model.generate`.
 
         `total_s` is the engine's own sum of reading and writing; the first token written counts as read.
@@ -106,7 +113,7 @@ class EmbeddedModel:
             "return_progress": True,
         }
         started = time.perf_counter()
-        pieces = stream(server, request)
+        pieces = stream(server, request, timeout)
         return generation(pieces, time.perf_counter() - started)
 
     def close(self) -> None:

@@ -6,15 +6,24 @@ from typing import Annotated, Any, NoReturn, TypeVar
 
 import msgspec
 
-from pytest_tokenbench.models.base import CrashedError, MalformedReplyError, WindowExceededError
+from pytest_tokenbench.models.base import (
+    CrashedError,
+    MalformedReplyError,
+    TimedOutError,
+    WindowExceededError,
+)
 from pytest_tokenbench.records import Generation
 
 
-def stream(server: Any, request: dict[str, Any]) -> list[bytes]:
-    """The pieces of JSON that the engine replies with.
+def stream(server: Any, request: dict[str, Any], timeout: float | None = None) -> list[bytes]:
+    """The pieces of JSON that the engine replies with, within `timeout` seconds.
 
     A thread waits for the engine and this one for that thread, so that Ctrl-C and timeouts break in: the engine
     would swallow an exception from a callback. What it is doing ends with the batch or token at work.
+
+    Raises:
+        CrashedError: The engine failed.
+        TimedOutError: It did not come to its end in time.
     """
     pieces: list[bytes] = []
     failures: list[Exception] = []
@@ -34,11 +43,12 @@ def stream(server: Any, request: dict[str, Any]) -> list[bytes]:
 
     threading.Thread(target=run, name="tokenbench-embedded", daemon=True).start()
     try:
-        done.wait()
-    except BaseException:
+        in_time = done.wait(timeout)
+    finally:
         halt.set()
         done.wait()
-        raise
+    if not in_time:
+        raise TimedOutError.after(timeout or 0.0, "llama.cpp")
     if failures:
         raise CrashedError(f"llama.cpp failed: {failures[0]}") from failures[0]
     return pieces

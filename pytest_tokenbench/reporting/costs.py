@@ -1,16 +1,16 @@
 """What 1,000 questions cost, as a table for each table of prices."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from tabulate import tabulate
-
-from pytest_tokenbench.reporting import wording
+from pytest_tokenbench.reporting import tables, wording
 
 Json = Mapping[str, Any]
 QUESTIONS = 1_000
 _NONE = "-"
+_HEADINGS = ("", "questions", "preparation", "together")
+_DROPPED = ("preparation", "questions")
 
 
 def heading(costs: Json, document: Json) -> str:
@@ -28,20 +28,22 @@ def heading(costs: Json, document: Json) -> str:
     return wording.plain(f"{text}{source}{spread}")
 
 
-def table(costs: Json, baseline: str, style: str = "simple") -> str:
-    """A row for each condition, the baseline's with prompt caching after its own. It fits 80 columns."""
+def table(costs: Json, baseline: str, width: int = 80) -> str:
+    """A row for each condition, the baseline's with prompt caching after its own, in `width` columns."""
+    return tables.fitted(_HEADINGS, _cells(costs, baseline, wording.one_line), _DROPPED, width)
+
+
+def markdown_table(costs: Json, baseline: str, name: Callable[[str], str]) -> str:
+    """The table with every column, as Markdown. `name` makes text from outside fit to be shown."""
+    return tables.render(_HEADINGS, _cells(costs, baseline, name), style="github")
+
+
+def _cells(costs: Json, baseline: str, name: Callable[[str], str]) -> list[list[str]]:
     rows = list(_rows(costs, baseline))
     amounts = [amount for _, *its in rows for amount in its if amount]
     # So many decimals that the smallest amount shows three digits.
     decimals = min(6, max(2, 2 - math.floor(math.log10(min(amounts))))) if amounts else 2
-    shown = [[name, *(_amount(amount, decimals) for amount in its)] for name, *its in rows]
-    return tabulate(
-        shown,
-        ["", "questions", "preparation", "together"],
-        tablefmt=style,
-        disable_numparse=True,
-        colalign=["left", "right", "right", "right"],
-    )
+    return [[name(row), *(_amount(amount, decimals) for amount in its)] for row, *its in rows]
 
 
 def _amount(amount: float | None, decimals: int) -> str:

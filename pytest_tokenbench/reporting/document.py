@@ -2,14 +2,17 @@
 
 import json
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from pytest_tokenbench import costs
-from pytest_tokenbench.records import Preparation, Verdict
-from pytest_tokenbench.results import MEASURES, Results, Unavailable
+from pytest_tokenbench.measures import MEASURES, Scope, is_cold, is_warm
+from pytest_tokenbench.records import Observation, Preparation, Status, Verdict
+from pytest_tokenbench.reporting import course
+from pytest_tokenbench.results import Results, Unavailable
 from pytest_tokenbench.run_folder import FORMAT, Run
 from pytest_tokenbench.statistics import Estimate
 
@@ -33,23 +36,30 @@ Json = dict[str, Any]
 def results_of(run: Run) -> Results:
     """The estimates over a run's trials."""
     record = run.record
-    return Results(record.questions, record.conditions, record.baseline, run.observations)
+    return Results(record.questions, record.conditions, record.baseline, run.observations, record.repeats)
 
 
 def build(run: Run) -> Json:
     """The results document of a run. The same run gives the same document, to the last digit.
 
     A figure is `{"estimate", "low", "high", "n", "zero_width"}` (shares from 0 to 1, tokens, seconds), or
-    `{"unavailable": reason}`.
+    `{"unavailable": reason}`. How the run went stands apart in `course`.
     """
     record = run.record
     results = results_of(run)
-    conditions = {name: _condition(name, results, run) for name in record.conditions}
+    trials: dict[str, list[Observation]] = {name: [] for name in record.conditions}
+    for seen in results.observations:
+        if seen.status is Status.OK:
+            trials[seen.condition].append(seen)
+    conditions = {name: _condition(name, trials[name], results, run) for name in record.conditions}
     document: Json = {
         "format": FORMAT,
         "study": record.study,
         "quick": record.quick,
         "order": record.order,
+        "nonce": record.nonce,
+        "repeats": record.repeats,
+        "shard": record.shard,
         "model": {"name": record.model.name, "backend": record.model.backend, "digest": record.model.digest},
         "baseline": record.baseline,
         "questions": len(record.questions),
@@ -59,11 +69,10 @@ def build(run: Run) -> Json:
         "finished": record.finished is not None,
         "conditions": conditions,
         "hypotheses": [_verdict(verdict) for verdict in record.verdicts],
+        "course": course.build(run, results),
     }
     if record.prices:
         document["costs"] = _costs(run, results)
-    if run.torn:
-        document["torn_lines"] = len(run.torn)
     return document
 
 
@@ -87,7 +96,8 @@ def figure(estimate: Callable[[], Estimate]) -> Json:
     }
 
 
-def _condition(name: str, results: Results, run: Run) -> Json:
+def _condition(name: str, trials: list[Observation], results: Results, run: Run) -> Json:
+    """A condition's figures; `trials` are those that ended well."""
     baseline = run.record.baseline
     measures = {}
     for measure in SHOWN:
@@ -95,9 +105,13 @@ def _condition(name: str, results: Results, run: Run) -> Json:
         bounds = results.bounds(measure, name) if "estimate" in measures[measure] else None
         if bounds:
             measures[measure]["bounds"] = list(bounds)
+    measures["prefill_s"]["trials"] = _coldness(trials)
     made: Json = {
         "statuses": dict(sorted(results.statuses(name).items())),
         "missing": results.missing(name),
+        "missing_trials": dict(sorted(results.lacking(name).items())),
+        "remarks": dict(sorted(Counter(str(seen.remark) for seen in trials if seen.remark).items())),
+        "churn": _churn(name, results),
         "measures": measures,
         "preparation": _preparation(name, results, run),
     }
@@ -114,7 +128,29 @@ def _difference(measure: str, name: str, results: Results) -> Json:
         made["by_document"] = figure(lambda: results.clustered_difference(measure, name, versus))
         if MEASURES[measure].right is not None:
             made["discordance"] = results.discordance(measure, name, versus)
+            made |= _noise(made["estimate"], MEASURES[measure].scope, name, results)
     return made
+
+
+def _coldness(trials: list[Observation]) -> Json:
+    """How many prompts are known to have been prefilled anew, or to have come in part from a cache."""
+    cold, warm = sum(map(is_cold, trials)), sum(map(is_warm, trials))
+    return {"cold": cold, "warm": warm, "not_told": len(trials) - cold - warm}
+
+
+def _churn(name: str, results: Results) -> Json:
+    """How often two repeats of a trial disagree, over all questions and over those of either kind."""
+    found = {scope.value: figure(lambda scope=scope: results.churn(name, scope)) for scope in Scope}  # type: ignore[misc]
+    return found | {"answers": figure(lambda: results.answer_churn(name))}
+
+
+def _noise(difference: float, scope: Scope, name: str, results: Results) -> Json:
+    """Whether a difference from the baseline is smaller than the larger churn of the two; {} if that is not known."""
+    try:
+        churn = max(results.churn(one, scope).estimate for one in (name, results.baseline))
+    except Unavailable:
+        return {}
+    return {"churn": churn, "within_churn": abs(difference) < churn}
 
 
 def _preparation(name: str, results: Results, run: Run) -> Json | None:
@@ -148,11 +184,14 @@ def _preparation(name: str, results: Results, run: Run) -> Json | None:
 def _latest(run: Run, condition: str) -> Mapping[str, Preparation]:
     """What a condition's recipe built for each document; another's of the same name has other options."""
     recipe, options = run.record.recipes[condition], run.record.recipe_options.get(condition, {})
-    return {
+    found = {
         one.document: one
         for one in run.preparations
         if one.recipe == recipe and options.items() <= one.options.items()
     }
+    # In the order of the questions' documents, whichever was built first.
+    order = dict.fromkeys(question.document for question in run.record.questions)
+    return {name: found[name] for name in dict.fromkeys((*order, *sorted(found))) if name in found}
 
 
 def _tokens(one: Preparation) -> int | None:

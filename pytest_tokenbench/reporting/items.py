@@ -10,7 +10,7 @@ from _pytest.junitxml import xml_key
 from pytest_tokenbench.controller import ActiveRun
 from pytest_tokenbench.hypotheses import Judgement
 from pytest_tokenbench.records import Observation, Outcome, Ruling, Status
-from pytest_tokenbench.reporting import wording
+from pytest_tokenbench.reporting import course, wording
 from pytest_tokenbench.run_folder import RunRecord
 
 Teststatus = tuple[str, str, tuple[str, dict[str, bool]]]
@@ -29,17 +29,24 @@ _ITEM_OUTCOMES: dict[str, str] = {
     Status.CONSTRUCTION_FAILED: "skipped",
     Status.ERROR: "failed",
 }
-LEGEND = "letters: . correct, w wrong, a abstained, m made up, o over window, c construction failed, E error"
+_REUSED = "r"
+LEGEND = (
+    "letters: . correct, w wrong, a abstained, m made up, o over window, c construction failed, E error, "
+    "r reused from before the run was gone on with"
+)
 
 
-def teststatus(result: str, outcome: str) -> Teststatus | None:
+def teststatus(result: str, outcome: str, *, reused: bool) -> Teststatus | None:
     """Category, letter and `-v` word of a trial whose item ended as `outcome` ("passed", "skipped", "failed").
 
+    One that was `reused` from an earlier session has a letter of its own, and its result in the word.
     None where the test function came to another end than its trial, by an assert of its own: that is pytest's to show.
     """
     if outcome != _ITEM_OUTCOMES.get(result, "passed"):
         return None
     letter, word, markup = _STATUS[result]
+    if reused:
+        letter, word, markup = _REUSED, f"REUSED, {word}", {"cyan": True}
     return outcome, letter, (word, markup)
 
 
@@ -48,13 +55,15 @@ def result_of(observation: Observation) -> str:
     return str(observation.outcome or observation.status)
 
 
-def properties(observation: Observation) -> list[tuple[str, str]]:
-    """The JUnit properties of a trial. What is not known is left out, never 0."""
-    scores = observation.scores
+def properties(observation: Observation, *, reused: bool = False, repeats: int = 1) -> list[tuple[str, str]]:
+    """The JUnit properties of a trial. What is not known is left out, never 0, and so is what is as usual."""
+    scores, tries = observation.scores, course.tries(observation)
     values: dict[str, Any] = {
         "condition": observation.condition,
         "question": observation.question,
         "document": observation.document,
+        # Counted from 1, as in the test id.
+        "repeat": observation.repeat + 1 if repeats > 1 else None,
         "status": str(observation.status),
         "input_tokens": observation.input_tokens,
         "cached_tokens": observation.cached_tokens,
@@ -62,6 +71,9 @@ def properties(observation: Observation) -> list[tuple[str, str]]:
         "correct": scores.correct if scores else None,
         "abstained": scores.abstained if scores else None,
         "made_up": scores.made_up if scores else None,
+        "remark": observation.remark,
+        "attempts": tries if tries > 1 else None,
+        "reused": reused or None,
     }
     return [(name, _plain(value)) for name, value in values.items() if value is not None]
 
@@ -73,7 +85,12 @@ def _plain(value: Any) -> str:
 def make_plain(report: pytest.TestReport) -> None:
     """Takes control characters out of what a failed test shows: an assert on an answer shows it as the model wrote it."""
     report.sections = [(name, wording.plain(text)) for name, text in report.sections]
-    if isinstance(report.longrepr, ExceptionChainRepr):
+    if isinstance(report.longrepr, str):
+        report.longrepr = wording.plain(report.longrepr)
+    elif isinstance(report.longrepr, tuple):
+        file, line, reason = report.longrepr
+        report.longrepr = (file, line, wording.plain(reason))
+    elif isinstance(report.longrepr, ExceptionChainRepr):
         for traceback, crash, _ in report.longrepr.chain:
             for entry in traceback.reprentries:
                 entry.lines = [wording.plain(line) for line in entry.lines]
@@ -87,6 +104,9 @@ def suite_properties(record: RunRecord) -> list[tuple[str, str]]:
         "study": record.study,
         "quick": _plain(record.quick),
         "order": record.order,
+        "nonce": _plain(record.nonce),
+        "repeats": record.repeats,
+        "shard": record.shard,
         "model": record.model.name,
         "model_digest": record.model.digest,
         "server_version": record.model.server_version,
@@ -115,8 +135,9 @@ def hypothesis_reports(run: ActiveRun, judgement: Judgement, *, strict: bool) ->
     verdict = judgement.verdict
     hypothesis = next(one for one in run.loaded.study.hypotheses if one.name == verdict.hypothesis)
     code = hypothesis.function.__code__
-    node = f"{run.record.study_file}::{verdict.hypothesis}"
-    location = (run.record.study_file, code.co_firstlineno - 1, verdict.hypothesis)
+    name = wording.one_line(verdict.hypothesis)
+    node = f"{run.record.study_file}::{name}"
+    location = (run.record.study_file, code.co_firstlineno - 1, name)
     outcome, detail = _outcome(judgement, code.co_filename, code.co_firstlineno, strict=strict)
     shown = [("ruling", str(verdict.ruling)), ("statement", verdict.statement)]
     for entry in verdict.evidence:
@@ -132,7 +153,7 @@ def hypothesis_reports(run: ActiveRun, judgement: Judgement, *, strict: bool) ->
         report = pytest.TestReport(
             nodeid=node,
             location=location,
-            keywords={verdict.hypothesis: 1},
+            keywords={name: 1},
             outcome=outcome if told else "passed",
             longrepr=detail if told else None,
             when=when,

@@ -22,12 +22,13 @@ def render(document: Json, record: RunRecord) -> str:
     parts = [f"# {escape(record.study)}{quick}: {escape(record.model.name)}"]
     parts.append(
         f"{document['documents']} documents, {document['questions']} questions "
-        f"({document['answerable']} answerable), {document['order']} order."
+        f"({document['answerable']} answerable), {wording.manner(document)}."
     )
-    parts.append(terminal.markdown_table(document))
+    parts += [f"**{escape(notice)}**" for notice in wording.notices(document)]
+    parts.append(terminal.markdown_table(document, escape))
     for entry in document.get("costs", []):
         parts.append(f"{escape(costs.heading(entry, document))}:")
-        parts.append(costs.table(entry, document["baseline"], style="github"))
+        parts.append(costs.markdown_table(entry, document["baseline"], escape))
     parts.append(_hypotheses(document))
     notes = wording.notes(document) + costs.notes(document)
     parts.append("## Missing or doubtful\n\n" + "\n".join(f"- {escape(note)}" for note in notes))
@@ -51,13 +52,13 @@ def _what_was_run(record: RunRecord) -> str:
     model = record.model
     facts = (
         {
-            "model": f"{model.name} ({model.digest})",
+            "model": f"{model.name} ({model.digest or 'digest not told'})",
             "backend": f"{model.backend} {model.server_version or ''}".strip(),
             "quantization": model.quantization,
             "parameters": model.parameter_size,
-            "window": f"{model.window:,} tokens" + (f", {model.extension}" if model.extension else "")
-            if model.window
-            else None,
+            "window": "not told" if model.window is None else f"{model.window:,} tokens",
+            "extension": model.extension,
+            "hosts": ", ".join(one.host for one in (record.hosts or (model,)) if one.host),
             "started": record.started,
             "finished": record.finished,
             "commit": record.commit,

@@ -4,14 +4,12 @@ import textwrap
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tabulate import tabulate
-
-from pytest_tokenbench.reporting import costs, wording
+from pytest_tokenbench.reporting import costs, tables, wording
 
 Json = Mapping[str, Any]
 
-# What a narrow terminal does without, the first first.
-DROPPED = ("pays from", "abstained", "prepared/doc", "prefill", "made up")
+# What a narrow terminal does without, the first first; then what a condition saves.
+DROPPED = ("pays from", "abstained", "prepared/doc", "prefill", "churn", "made up")
 
 Column = tuple[str, Callable[[Json], str]]
 
@@ -24,16 +22,18 @@ def _reduction(made: Json) -> str:
     return wording.reduction(made["reduction"]) if "reduction" in made else "baseline"
 
 
-def columns(baseline: str) -> list[Column]:
-    """Every column of the table: its heading and its cell for a condition."""
+def columns(document: Json, baseline: str) -> list[Column]:
+    """Every column of the table: its heading and its cell for a condition. `baseline` is as it is to be shown."""
+    churn: list[Column] = [("churn", lambda made: wording.share(made["churn"]["all"]))]
     return [
         ("tokens/q", lambda made: wording.tokens(made["measures"]["input_tokens"])),
         (f"less than {baseline}", _reduction),
         ("accuracy [95%]", lambda made: wording.share(made["measures"]["accuracy"], interval=True)),
         (f"points from {baseline}", _difference),
+        *(churn if document["repeats"] > 1 else []),
         ("abstained", lambda made: wording.share(made["measures"]["abstention"])),
         ("made up", lambda made: wording.share(made["measures"]["made_up"])),
-        ("prefill", lambda made: wording.seconds(made["measures"]["prefill_s"])),
+        ("prefill", wording.prefill),
         ("prepared/doc", lambda made: wording.preparation(made["preparation"])),
         ("pays from", wording.break_even),
     ]
@@ -41,47 +41,44 @@ def columns(baseline: str) -> list[Column]:
 
 def table(document: Json, width: int) -> str:
     """The table for a terminal of `width` columns: every column where they fit, else as many as do."""
-    chosen = dict(columns(document["baseline"]))
-    for name in ("", *DROPPED):
-        chosen.pop(name, None)
-        made = _render(document, chosen, "simple")
-        if len(made.split("\n", 1)[0]) <= width:
-            break
-    return made
+    headings, rows = _cells(document, wording.one_line)
+    return tables.fitted(headings, rows, (*DROPPED, headings[2]), width)
 
 
-def markdown_table(document: Json) -> str:
-    """The table with every column, as Markdown."""
-    return _render(document, dict(columns(document["baseline"])), "github")
+def markdown_table(document: Json, name: Callable[[str], str]) -> str:
+    """The table with every column, as Markdown. `name` makes text from outside fit to be shown."""
+    return tables.render(*_cells(document, name), style="github")
 
 
-def _render(document: Json, chosen: Mapping[str, Callable[[Json], str]], style: str) -> str:
+def _cells(document: Json, name: Callable[[str], str]) -> tuple[list[str], list[list[str]]]:
+    chosen = columns(document, name(document["baseline"]))
     rows = [
-        [wording.plain(name), *(cell(made) for cell in chosen.values())]
-        for name, made in document["conditions"].items()
+        [name(condition), *(cell(made) for _, cell in chosen)]
+        for condition, made in document["conditions"].items()
     ]
-    alignment = ["left"] + ["right"] * len(chosen)
-    return tabulate(rows, ["", *chosen], tablefmt=style, disable_numparse=True, colalign=alignment)
+    return ["", *(heading for heading, _ in chosen)], rows
 
 
 def summary(document: Json, width: int) -> list[tuple[str, dict[str, bool]]]:
     """The lines of the summary in order, each with its markup for pytest's terminal writer."""
     heading = f"{document['study']}: {document['documents']} documents, {document['questions']} questions, "
-    heading += f"{wording.plain(document['model']['name'])} ({document['model']['backend']}), {document['order']} order"
+    heading += f"{document['model']['name']} ({document['model']['backend']}), {wording.manner(document)}"
     lines: list[tuple[str, dict[str, bool]]] = [(part, {"bold": True}) for part in wrapped(heading, width)]
-    if document["quick"]:
-        lines += [(part, {"yellow": True, "bold": True}) for part in wrapped(wording.QUICK_NOTICE, width)]
+    for notice in wording.notices(document):
+        lines += [(part, {"yellow": True, "bold": True}) for part in wrapped(notice, width)]
     lines += [("", {})] + [(line, {}) for line in table(document, width).splitlines()] + [("", {})]
     for entry in document.get("costs", []):
         lines += [(part, {}) for part in wrapped(costs.heading(entry, document), width)]
-        lines += [(line, {}) for line in costs.table(entry, document["baseline"]).splitlines()] + [("", {})]
+        lines += [(line, {}) for line in costs.table(entry, document["baseline"], width).splitlines()] + [
+            ("", {})
+        ]
     colours = {"passed": "green", "failed": "red", "unavailable": "yellow", "error": "red"}
     for entry in document["hypotheses"]:
         markup = {colours[entry["ruling"]]: True}
         lines += [(part, markup) for part in wrapped(wording.verdict(entry), width)]
         for item in entry["evidence"]:
             lines += [(part, {}) for part in wrapped("    " + wording.evidence(item), width)]
-    rest = wording.notes(document)[1 if document["quick"] else 0 :] + costs.notes(document)
+    rest = wording.notes(document) + costs.notes(document)
     if rest:
         lines += [("", {})] if document["hypotheses"] else []
         lines += [(part, {}) for note in rest for part in wrapped("note: " + note, width)]

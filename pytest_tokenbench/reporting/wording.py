@@ -9,12 +9,23 @@ QUICK_NOTICE = (
     "QUICK look: four shortened documents, few questions; not the protocol, its verdicts prove nothing"
 )
 _NONE = "-"
+_REMARKS = {
+    "thinking": "no answer, since the tokens went on thinking",
+    "empty": "empty answers",
+    "refusal": "refusals",
+    "cut": "answers cut at their limit",
+}
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 def plain(text: str) -> str:
     """Text from outside without control characters, which could steer a terminal."""
     return _CONTROL.sub("\ufffd", text)
+
+
+def one_line(text: str) -> str:
+    """Text from outside, without control characters, on one line."""
+    return " ".join(plain(text).split())
 
 
 def tokens(figure: Json) -> str:
@@ -37,12 +48,29 @@ def reduction(figure: Json) -> str:
 
 def points(figure: Json) -> str:
     """A paired difference in percentage points with its interval: -5.0 [-12.5, +2.5]."""
-    return f"{100 * figure['estimate']:+z.1f}" + _ends(figure, "{:+z.1f}") if "estimate" in figure else _NONE
+    if "estimate" not in figure:
+        return _NONE
+    noise = "~" if figure.get("within_churn") else ""
+    return f"{100 * figure['estimate']:+z.1f}" + _ends(figure, "{:+z.1f}") + noise
 
 
-def seconds(figure: Json) -> str:
-    """Mean seconds: 3.21 s."""
-    return f"{figure['estimate']:.2f} s" if "estimate" in figure else _NONE
+def prefill(made: Json) -> str:
+    """Mean seconds of the prompts known to be cold: 3.21 s, with n where those are a part; else why there are none."""
+    figure = made["measures"]["prefill_s"]
+    trials = figure["trials"]
+    if "estimate" in figure:
+        whole = not trials["warm"] and not trials["not_told"]
+        return f"{figure['estimate']:.2f} s" + ("" if whole else f" (n={figure['n']})")
+    if trials["not_told"]:
+        return "not verified"
+    return "none cold" if trials["warm"] and not trials["cold"] else _NONE
+
+
+def manner(document: Json) -> str:
+    """How the trials were run: cold order, 3 repeats, with nonces."""
+    parts = [f"{document['order']} order"]
+    parts += [f"{document['repeats']} repeats"] if document["repeats"] > 1 else []
+    return ", ".join(parts + (["with nonces"] if document["nonce"] else []))
 
 
 def _ends(figure: Json, form: str) -> str:
@@ -84,13 +112,20 @@ def verdict(entry: Json) -> str:
     return f"{entry['hypothesis']} {entry['ruling']}{reason}: {plain(entry['statement'])}"
 
 
+def notices(document: Json) -> list[str]:
+    """What to know before anything else: that these are not the whole study's results."""
+    found = [QUICK_NOTICE] if document["quick"] else []
+    if document["shard"]:
+        found.append(
+            f"shard {document['shard']}: a part of the trials; merge the parts before reading anything into it"
+        )
+    return found
+
+
 def notes(document: Json) -> list[str]:
     """What was missing or is doubtful, a sentence each, most serious first."""
-    found = [QUICK_NOTICE] if document["quick"] else []
-    if not document["finished"]:
-        found.append("this run did not come to its end")
-    if document.get("torn_lines"):
-        found.append("the last line of a ledger was cut short while it was written, and is left out")
+    found = [] if document["finished"] else ["this run did not come to its end"]
+    found.extend(_course_notes(document["course"]))
     found.append(plain(document["registration"]))
     conditions = document["conditions"]
     untouched = [name for name, made in conditions.items() if not made["statuses"]]
@@ -98,8 +133,10 @@ def notes(document: Json) -> list[str]:
         found.append(f"not measured: {', '.join(untouched)}")
     for name, made in conditions.items():
         if name not in untouched:
-            found.extend(_missing_notes(name, made))
-    found.extend(_prefill_notes(conditions))
+            found.extend(_missing_notes(name, made, document))
+    found.extend(_trial_notes(conditions, document["course"]))
+    found.extend(_prefill_notes(document))
+    found.extend(_churn_notes(document))
     for recipe, made in _prepared(document).items():
         found.extend(_preparation_notes(recipe, made))
     if _shows_zero_width(document):
@@ -109,31 +146,113 @@ def notes(document: Json) -> list[str]:
     return found
 
 
-def _missing_notes(name: str, made: Json) -> list[str]:
-    reasons: dict[str, int] = {}
-    for reason in made["missing"].values():
-        reasons[reason] = reasons.get(reason, 0) + 1
+def _course_notes(course: Json) -> list[str]:
+    found = [plain(doubt) for doubt in course["doubts"]]
+    if course["torn_lines"]:
+        found.append("the last line of a ledger was cut short while it was written, and is left out")
+    return found + [
+        f"gone on with on {plain(again['time'])}, {_trials(again['reused'])} reused"
+        for again in course["resumed"]
+    ]
+
+
+def _missing_notes(name: str, made: Json, document: Json) -> list[str]:
+    # A shard's other trials are not missing: another part has them.
+    reasons = {
+        reason: count
+        for reason, count in made["missing_trials"].items()
+        if not (document["shard"] and reason == "not run")
+    }
     if not reasons:
         return []
-    listed = ", ".join(f"{count} {reason.replace('_', ' ')}" for reason, count in sorted(reasons.items()))
-    count = len(made["missing"])
-    return [f"{name}: {count} trial{'s' * (count > 1)} missing ({listed})"]
+    return [f"{name}: {_trials(sum(reasons.values()))} missing ({_counted(reasons)})"]
 
 
-def _prefill_notes(conditions: Json) -> list[str]:
+def _trial_notes(conditions: Json, course: Json) -> list[str]:
+    found = []
+    for remark, words in _REMARKS.items():
+        counted = [
+            f"{name} {made['remarks'][remark]} of {made['statuses']['ok']}"
+            for name, made in conditions.items()
+            if remark in made["remarks"]
+        ]
+        if counted:
+            found.append(f"{words}: {', '.join(counted)}")
+    errors = [
+        f"{name} {one['trials']} {one['kind']} at {one['host']}"
+        for name, its in course["errors"].items()
+        for one in its
+    ]
+    if errors:
+        found.append(plain(f"trials that ended in an error: {', '.join(errors)}"))
+    retried = [
+        f"{name} {its['trials']} ({_counted(its['kinds'])})" for name, its in course["retried"].items()
+    ]
+    if retried:
+        found.append(plain(f"trials that took more than one attempt: {', '.join(retried)}"))
+    return found
+
+
+def _trials(count: int) -> str:
+    return f"{count:,} trial" + "s" * (count != 1)
+
+
+def _counted(reasons: Json) -> str:
+    return ", ".join(f"{count} {reason.replace('_', ' ')}" for reason, count in sorted(reasons.items()))
+
+
+def _prefill_notes(document: Json) -> list[str]:
     measured = {
         name: made["measures"]
-        for name, made in conditions.items()
+        for name, made in document["conditions"].items()
         if "estimate" in made["measures"]["input_tokens"]
     }
-    unverified = [name for name, made in measured.items() if "estimate" not in made["prefill_s"]]
+    shown = {name: made for name, made in measured.items() if "estimate" in made["prefill_s"]}
+    unverified = [
+        name for name in measured if name not in shown and measured[name]["prefill_s"]["trials"]["not_told"]
+    ]
+    rest = [name for name in measured if name not in shown and name not in unverified]
+    warm = [name for name in rest if measured[name]["prefill_s"]["trials"]["warm"]]
+    untimed = [name for name in rest if name not in warm]
     partly = [
         f"{name} {made['prefill_s']['n']} of {made['input_tokens']['n']}"
-        for name, made in measured.items()
-        if "estimate" in made["prefill_s"] and made["prefill_s"]["n"] < made["input_tokens"]["n"]
+        for name, made in shown.items()
+        if made["prefill_s"]["n"] < made["input_tokens"]["n"]
     ]
     found = [f"prefill not verified cold and not shown: {', '.join(unverified)}"] if unverified else []
-    return found + ([f"prefill from questions known to be cold only: {', '.join(partly)}"] if partly else [])
+    if warm:
+        found.append(f"prefill not shown, since a cache had a part of the prompts: {', '.join(warm)}")
+    if untimed:
+        found.append(f"prefill not told: {', '.join(untimed)}")
+    if partly and document["order"] == "shared":
+        found.append(f"shared order, prefill from the first of each group only: {', '.join(partly)}")
+    elif partly:
+        found.append(f"prefill from questions known to be cold only: {', '.join(partly)}")
+    if document["nonce"]:
+        found.append(
+            "a nonce began every prompt, so that none could find its beginning in a cache; it changes the prompt"
+        )
+    return found
+
+
+def _churn_notes(document: Json) -> list[str]:
+    found = []
+    for measure, what in (("accuracy", "difference"), ("made_up", "difference in made-up answers")):
+        for name, made in document["conditions"].items():
+            figure = made.get("differences", {}).get(measure, {})
+            if figure.get("within_churn"):
+                found.append(
+                    f"{name}: the {what} from {document['baseline']}, {100 * figure['estimate']:+z.1f} points, "
+                    f"is within churn ({100 * figure['churn']:.1f} points)"
+                )
+    if any(
+        made.get("differences", {}).get("accuracy", {}).get("within_churn")
+        for made in document["conditions"].values()
+    ):
+        found.append(
+            "~ marks a difference within churn: repeats of the same trial differ by more, so it is noise"
+        )
+    return found
 
 
 def _preparation_notes(recipe: str, made: Json) -> list[str]:

@@ -56,3 +56,14 @@ def test_nothing_is_prepared():
 def test_chunks_of_one_size_are_a_family():
     assert Chunks("B2", top=2).family == Chunks("B4", top=4).family
     assert Chunks("B2", top=2).family != Chunks("B2", top=2, words=100).family
+
+
+def test_its_words_are_at_most_the_documents():
+    long, short = scripted.document("word " * 1000), scripted.document("word " * 50)
+    assert Chunks("B2", top=2).words(long) == 400
+    assert Chunks("B4", top=4, words=100).words(long) == 400
+    assert Chunks("B2", top=2).words(short) == 50
+
+
+def test_each_question_has_a_context_of_its_own():
+    assert not Chunks("B2", top=2).shared

@@ -238,3 +238,19 @@ class TestContext:
         assert Croutons("D10", top=10).family == Croutons("D25", top=25).family
         assert Croutons("D10", top=10).family != Croutons("Dall").family
         assert Croutons("D10", top=10).family != Croutons("D10", top=10, section_words=60).family
+
+
+class TestEstimates:
+    def test_ranked_ones_have_about_a_dozen_words_each(self):
+        text = scripted.document("word " * 3000)
+        assert Croutons("D10", top=10).words(text) == 120
+        assert Croutons("D25", top=25).words(text) == 300
+
+    def test_all_of_them_are_shorter_than_the_document_and_no_less_than_some(self):
+        for words in (10, 100, 3000):
+            text = scripted.document("word " * words)
+            assert Croutons("D25", top=25).words(text) <= Croutons("Dall").words(text) < words
+
+    def test_only_all_of_them_serve_every_question(self):
+        assert Croutons("Dall").shared
+        assert not Croutons("D25", top=25).shared

@@ -23,3 +23,9 @@ def test_nothing_is_prepared():
 
 def test_it_is_a_family_of_its_own():
     assert FullText("A").family != FullText("A2").family
+
+
+def test_its_words_are_the_documents_and_the_same_for_every_question():
+    text = scripted.document("One two three.\n")
+    assert FullText("A").words(text) == 3
+    assert FullText("A").shared

@@ -85,3 +85,12 @@ def test_the_context_is_the_summary_for_every_question():
 def test_without_its_preparation_there_is_no_context():
     with pytest.raises(ValueError, match="condition C needs its preparation"):
         Summary("C", max_words=600).context(scripted.question(), scripted.document(TEXT), None)
+
+
+def test_its_words_are_the_limit_or_the_documents():
+    assert Summary("C", max_words=600).words(scripted.document("word " * 1000)) == 600
+    assert Summary("C", max_words=600).words(scripted.document("word " * 50)) == 50
+
+
+def test_one_context_serves_every_question():
+    assert Summary("C", max_words=600).shared

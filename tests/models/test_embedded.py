@@ -19,6 +19,7 @@ from pytest_tokenbench.models.base import (
     CrashedError,
     MalformedReplyError,
     ModelMissingError,
+    TimedOutError,
     UnreachableError,
     WindowExceededError,
 )
@@ -187,6 +188,16 @@ def test_ctrl_c_breaks_in_and_leaves_the_model_usable(fresh):
     with pytest.raises(KeyboardInterrupt), pressed_after(0.3):
         fresh.generate("Write a long story about the sea.", max_tokens=200)
     assert "Paris" in fresh.generate(QUESTION, max_tokens=8).text
+
+
+def test_a_reply_that_takes_too_long_is_ended_and_leaves_the_model_usable(fresh):
+    with pytest.raises(TimedOutError, match=r"llama\.cpp did not answer within 0\.3 s; --tokenbench-timeout"):
+        fresh.generate("Write a long story about the sea.", max_tokens=200, timeout=0.3)
+    assert "Paris" in fresh.generate(QUESTION, max_tokens=8, timeout=60).text
+
+
+def test_its_host_is_this_process(fresh):
+    assert fresh.host == "embedded"
 
 
 def test_ctrl_c_is_still_pythons_after_loading(model_file):
@@ -417,4 +428,11 @@ def test_an_interrupted_engine_stops_at_its_next_piece():
     engine = Engine(*[DELTA] * 5000)
     with pytest.raises(KeyboardInterrupt), pressed_after(0.1):
         llama_replies.stream(engine, {})
+    assert 0 < engine.taken < 5000
+
+
+def test_an_engine_whose_time_is_over_stops_at_its_next_piece():
+    engine = Engine(*[DELTA] * 5000)
+    with pytest.raises(TimedOutError):
+        llama_replies.stream(engine, {}, timeout=0.1)
     assert 0 < engine.taken < 5000

@@ -1,5 +1,6 @@
 """The Ollama backend over real HTTP, against a stub and against replies that a real server gave."""
 
+import base64
 import json
 import socket
 import subprocess
@@ -12,7 +13,7 @@ import pytest
 from stub_ollama import OVERHEAD, StubModel, StubOllama
 
 from pytest_tokenbench import records
-from pytest_tokenbench.models import base, ollama
+from pytest_tokenbench.models import base, ollama, ollama_replies, wire
 from pytest_tokenbench.models.ollama import OllamaModel
 
 NAME = "smollm2:135m"
@@ -143,7 +144,7 @@ def test_what_an_old_server_does_not_tell_is_none(serve):
     ],
 )
 def test_a_model_is_found_by_its_name_however_that_is_written(name, there):
-    assert ollama._full_name(name) == ollama._full_name(there)
+    assert ollama_replies.full_name(name) == ollama_replies.full_name(there)
 
 
 def test_a_name_without_tag_means_latest_and_nothing_else(serve):
@@ -291,14 +292,33 @@ def test_cached_tokens_are_unknown_where_the_server_does_not_tell_them(serve):
     assert model.generate("hello", max_tokens=5).cached_tokens is None
 
 
-def test_counts_and_durations_left_out_are_none_and_never_0(serve):
-    _, model = serve(faults=["missing_counts"])
+def test_durations_and_cached_counts_left_out_are_none_and_never_0(serve):
+    _, model = serve(faults=["no_durations"])
 
     reply = model.generate("hello", max_tokens=5)
 
     assert reply == records.Generation(
-        "not stated", None, None, None, None, None, None, None, reply.wall_s, "stop"
+        "not stated", 1 + OVERHEAD, None, 3, None, None, None, None, reply.wall_s, "stop"
     )
+
+
+@pytest.mark.parametrize(
+    ("fault", "untold"),
+    [
+        ("missing_counts", "does not tell how many tokens the prompt had"),
+        ("uncounted_prompt", "does not tell how many tokens the prompt had"),
+        ("uncounted_reply", "does not tell how many tokens it has itself"),
+        ("low_count", "the prompt had: it counts 1, fewer than there are words"),
+    ],
+)
+def test_a_reply_without_its_counts_is_trouble_that_names_what_was_not_told(serve, fault, untold):
+    server, model = serve(faults=[fault])
+
+    with pytest.raises(base.MalformedReplyError) as caught:
+        model.generate("hello there", max_tokens=5)
+
+    assert untold in str(caught.value)
+    assert server.url in str(caught.value)
 
 
 def test_fields_that_nobody_knows_are_passed_over():
@@ -323,8 +343,9 @@ def test_an_empty_answer_is_an_answer(serve):
     assert model.generate("hello", max_tokens=5).text == ""
 
 
-def test_a_count_below_the_words_of_the_prompt_is_unknown_as_cached_tokens_are_left_out_of_it():
-    assert _generation(words(3000), _reply(prompt_eval_count=500)).input_tokens is None
+def test_a_count_below_the_words_of_the_prompt_is_none_of_it_as_cached_tokens_are_left_out():
+    with pytest.raises(base.MalformedReplyError, match="counts 2,999, fewer"):
+        _generation(words(3000), _reply(prompt_eval_count=2999))
     assert _generation(words(3000), _reply(prompt_eval_count=3000)).input_tokens == 3000
 
 
@@ -437,7 +458,7 @@ def test_a_prompt_shifted_out_while_the_reply_was_written_is_beyond_the_window(s
         ("refuse", base.UnreachableError, "broke"),
         ("reset", base.UnreachableError, "broke"),
         ("half", base.UnreachableError, "broke"),
-        ("slow", base.TimedOutError, "within 0.2 s"),
+        ("slow", base.TimedOutError, "within 0.2 s; --tokenbench-timeout gives a trial more time"),
         ("503", base.BusyError, "answered 503: server busy, please try again. maximum"),
         ("500", base.CrashedError, "answered 500: model runner has [31m unexpectedly stopped"),
         ("400", base.ModelError, 'answered 400: "smollm2:135m" does not support chat'),
@@ -447,7 +468,8 @@ def test_a_prompt_shifted_out_while_the_reply_was_written_is_beyond_the_window(s
         ("empty", base.MalformedReplyError, "an empty reply"),
         ("no_message", base.MalformedReplyError, "`message`"),
         ("done_false", base.MalformedReplyError, "not done"),
-        ("repeat_limit", base.MalformedReplyError, "token repeat limit reached"),
+        ("gave_up", base.GaveUpError, "gave the reply up: the model repeats one token on and on"),
+        ("repeat_limit", base.GaveUpError, "token repeat limit reached"),
         ("wrong_count", base.MalformedReplyError, "`$.prompt_eval_count`"),
     ],
 )
@@ -463,6 +485,57 @@ def test_each_fault_has_its_error_and_says_in_one_line_what_happened_where(serve
     assert words_of_it in message
     assert server.url in message
     assert message.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("text", "is_given_up"),
+    [
+        ("ha" + " ha" * 29, True),
+        ("ha" + " ha" * 28, False),
+        ("So:" + "\n" * 30, True),
+        ("So:" + "\n" * 29, False),
+        ("7" * 30, True),
+        ("7" * 29, False),
+        ("", False),
+        ("The mill of Orrin was built in 1901 and", False),
+        ("one two " * 14, False),
+        ("word " * 50 + "end", False),
+    ],
+)
+def test_a_reply_that_is_not_done_is_pointless_to_ask_for_again_only_if_it_ends_with_equal_tokens(
+    text, is_given_up
+):
+    kind = base.GaveUpError if is_given_up else base.MalformedReplyError
+    for message in ({"content": text}, {"content": "", "thinking": text}):
+        with pytest.raises(base.ModelError) as caught:
+            _generation("hello", _reply(message=message, done=False))
+        assert type(caught.value) is kind
+
+
+def test_the_time_given_with_a_call_holds_for_that_call_alone(serve):
+    _, model = serve(delay=0.3, timeout=30.0)
+    model.describe()
+
+    with pytest.raises(base.TimedOutError, match=r"/api/chat did not answer within 0\.1 s"):
+        model.generate("hello", max_tokens=5, timeout=0.1)
+    assert model.generate("hello", max_tokens=5).text == "not stated"
+
+
+def test_the_time_given_holds_for_all_requests_of_a_call_together():
+    asked = []
+
+    class Slow(StubOllama):
+        def reply(self, request):
+            asked.append(request.path)
+            self._closing.wait(0.15)
+            return super().reply(request)
+
+    with Slow() as server:
+        model = OllamaModel(NAME, host=server.url, timeout=30.0)
+        with pytest.raises(base.TimedOutError, match=r"within 0\.4 s"):
+            model.describe(timeout=0.4)
+        model.close()
+    assert "/api/ps" not in asked
 
 
 @pytest.mark.parametrize("fault", ["reset", "half", "slow", "503", "500", "400", "malformed", "empty"])
@@ -581,6 +654,69 @@ def test_a_host_given_comes_before_the_environment(monkeypatch):
     assert ollama.address("box:2") == "http://box:2"
 
 
+class Guarded(StubOllama):
+    """Lets in who knows the password."""
+
+    def check(self, headers):
+        """Whether a request's headers have it."""
+        return headers.get("Authorization") == "Basic " + base64.b64encode(b"kim:s3cr@t").decode()
+
+
+@pytest.mark.parametrize("spelling", ["http://kim:s3cr%40t@{}", " kim:s3cr%40t@{} ", "http://kim:s3cr@t@{}"])
+@pytest.mark.parametrize("is_given", [True, False])
+def test_a_password_in_the_address_lets_one_in_and_shows_nowhere(monkeypatch, spelling, is_given):
+    with Guarded() as server:
+        address = spelling.format(server.url.removeprefix("http://"))
+        monkeypatch.setenv("OLLAMA_HOST", address)
+        model = OllamaModel(NAME, host=address if is_given else None)
+        info = model.describe()
+        model.generate("hello", max_tokens=5)
+        server.models.clear()
+        with pytest.raises(base.ModelMissingError) as missing:
+            model.describe()
+    with pytest.raises(base.UnreachableError) as gone:
+        model.describe()
+
+    assert model.host == info.host == server.url
+    for shown in (records.encode(info).decode(), str(missing.value), str(gone.value)):
+        assert "kim" not in shown
+        assert "s3cr" not in shown
+
+
+def test_without_the_password_one_is_told_how_to_give_it():
+    with Guarded() as server, pytest.raises(base.ModelError, match=r"401.*http://user:password@") as caught:
+        OllamaModel(NAME, host=server.url.replace("//", "//kim:wrong@")).describe()
+
+    assert type(caught.value) is base.ModelError
+    assert "wrong" not in str(caught.value)
+
+
+def test_a_password_in_what_is_no_address_is_not_told():
+    with pytest.raises(base.UnreachableError) as caught:
+        OllamaModel(NAME, host="http://kim:s3cret@[bad")
+
+    assert str(caught.value) == '"http://[bad" is no address of an Ollama server'
+
+
+@pytest.mark.parametrize("version", ["0.30.0", "0.33.0-rc2+pr17943", "0.100.1", "1.0.0"])
+def test_a_server_that_keeps_former_prompts_is_told_with_both_ways_out(version):
+    info = records.ModelInfo("ollama", NAME, "abc", 16384, server_version=version)
+
+    note = ollama.host_cache_note(info)
+
+    assert version in note
+    assert "LLAMA_ARG_CACHE_RAM=0" in note
+    assert "--tokenbench-nonce" in note
+
+
+@pytest.mark.parametrize("version", ["0.29.9", "0.6.2", "0.0.0", "dev", None])
+def test_a_server_that_is_not_known_to_keep_former_prompts_is_not_told(version):
+    assert (
+        ollama.host_cache_note(records.ModelInfo("ollama", NAME, "abc", 16384, server_version=version))
+        is None
+    )
+
+
 def test_what_is_no_address_is_refused_in_words():
     with pytest.raises(base.UnreachableError, match='"box:port" is no address'):
         OllamaModel(NAME, host="box:port")
@@ -664,7 +800,7 @@ def test_the_window_is_told_though_the_model_is_listed_by_the_name_of_one_with_t
 
 
 def test_a_real_reply_that_the_server_gave_up_is_no_answer(replay):
-    with pytest.raises(base.MalformedReplyError, match="repeats one token on and on"):
+    with pytest.raises(base.GaveUpError, match="repeats one token on and on"):
         replay("repeated_itself").generate("ha " * 60, max_tokens=80)
 
 
@@ -763,14 +899,16 @@ def test_the_stub_runs_as_a_script_and_prints_its_address():
 
 
 def _reply(**fields):
-    return {"message": {"content": "yes"}, "done": True} | fields
+    counted = {"prompt_eval_count": 5, "eval_count": 2}
+    return {"message": {"content": "yes"}, "done": True} | counted | fields
 
 
 def _generation(prompt, reply):
     """What is made of a reply, to a model with a window of 16,384 tokens."""
     body = json.dumps(reply).encode()
-    parsed = ollama._parsed(body, ollama._Reply, "http://here")
-    return ollama._generation(parsed, prompt, 1.0, records.ModelInfo("ollama", NAME, "abc", 16384))
+    parsed = wire.decoded(body, ollama_replies.Reply, "http://here")
+    info = records.ModelInfo("ollama", NAME, "abc", 16384, host="http://here")
+    return ollama_replies.generation(parsed, prompt, 1.0, info)
 
 
 class _answers_always:  # noqa: N801 - reads as a function

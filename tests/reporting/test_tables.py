@@ -6,13 +6,15 @@ known to be; Z was not run.
 
 import json
 import math
+import re
 from dataclasses import replace
 
 import pytest
 import scripted
 
+from pytest_tokenbench.prices import Price
 from pytest_tokenbench.records import Evidence, Ruling, Status, Verdict
-from pytest_tokenbench.reporting import document, markdown, terminal, wording
+from pytest_tokenbench.reporting import costs, document, markdown, terminal, wording
 from pytest_tokenbench.run_folder import Run, RunRecord
 
 QUESTIONS = (
@@ -142,7 +144,8 @@ class TestDocument:
         assert made["Z"]["measures"]["accuracy"] == {"unavailable": "condition Z was not measured"}
         assert made["Z"]["reduction"] == {"unavailable": "condition Z was not measured"}
         assert made["D"]["measures"]["prefill_s"] == {
-            "unavailable": "no trial of condition D is known to be cold"
+            "unavailable": "no trial of condition D is known to be cold",
+            "trials": {"cold": 0, "warm": 0, "not_told": 4},
         }
         assert "reduction" not in made["A"]
 
@@ -157,11 +160,11 @@ class TestDocument:
 
 
 WIDE = """\
-      tokens/q    less than A    accuracy [95%]          points from A    abstained    made up    prefill    prepared/doc    pays from
---  ----------  -------------  ----------------  ---------------------  -----------  ---------  ---------  --------------  -----------
-A        1,000       baseline      67% [0, 100]               baseline         100%         0%     2.50 s               0     baseline
-D          100          90.0%      67% [0, 100]  +0.0 [-100.0, +100.0]           0%       100%          -           2,700            4
-Z            -              -                 -                      -            -          -          -               0            -
+      tokens/q    less than A    accuracy [95%]          points from A    abstained    made up       prefill    prepared/doc    pays from
+--  ----------  -------------  ----------------  ---------------------  -----------  ---------  ------------  --------------  -----------
+A        1,000       baseline      67% [0, 100]               baseline         100%         0%        2.50 s               0     baseline
+D          100          90.0%      67% [0, 100]  +0.0 [-100.0, +100.0]           0%       100%  not verified           2,700            4
+Z            -              -                 -                      -            -          -             -               0            -
 """
 NARROW = """\
 made: 2 documents, 4 questions, scripted:1b (scripted), cold order
@@ -192,12 +195,38 @@ class TestTerminal:
         assert made == NARROW.splitlines()
         assert max(map(len, made)) <= 80
 
-    @pytest.mark.parametrize("width", [80, 100, 120, 140])
-    def test_a_table_of_the_protocols_size_fits(self, width):
-        made = built()
+    @pytest.mark.parametrize("width", [60, 80, 100, 120, 140])
+    @pytest.mark.parametrize("repeats", [1, 3])
+    def test_a_table_of_the_protocols_size_fits(self, width, repeats):
+        made = built(repeats=repeats)
         for name in ("B2", "B4", "C", "D10", "D25", "Dall"):
             made["conditions"][name] = made["conditions"]["D"]
         assert max(map(len, lines(made, width))) <= width
+
+    @pytest.mark.parametrize("width", [60, 80])
+    def test_a_long_name_is_cut_to_what_fits(self, width):
+        long = "the-whole-document-with-its-headings-and-footnotes-and-all"
+        made = built((*A, *(replace(one, condition=long) for one in D)), conditions=("A", long), recipes={})
+        shown = terminal.table(made, width).splitlines()
+        assert max(map(len, shown)) <= width
+        assert shown[3].startswith("the-wh")
+        assert "…" in shown[3].split()[0]
+        assert long in terminal.table(made, 200)
+
+    @pytest.mark.parametrize("width", [40, 60, 80])
+    def test_so_is_one_in_a_table_of_costs(self, width):
+        long = "the-whole-document-with-its-headings-and-footnotes-and-all"
+        dear = Price("by hand", "EUR", input=1e9, cached_input=None, output=1e9)
+        made = built(
+            (*A, *(replace(one, condition=long) for one in D)),
+            conditions=("A", long),
+            recipes={},
+            prices=(dear,),
+        )
+        shown = costs.table(made["costs"][0], "A", width).splitlines()
+        assert max(map(len, shown)) <= width
+        assert "together" in shown[0]
+        assert ("…" in shown[-1]) == (width < 80)
 
     def test_neither_none_nor_nan_is_ever_shown(self):
         for observations, preparations in (
@@ -208,7 +237,8 @@ class TestTerminal:
             (A[:1], ()),
         ):
             made = built(observations, preparations)
-            text = "\n".join([*lines(made, 80), *lines(made, 140), markdown.render(made, RECORD)])
+            silent = replace(RECORD, model=replace(scripted.INFO, digest=None, window=None))
+            text = "\n".join([*lines(made, 80), *lines(made, 140), markdown.render(made, silent)])
             assert "None" not in text
             assert "nan" not in text.casefold().split()
             assert "inf" not in text.casefold().split()
@@ -243,6 +273,57 @@ class TestTerminal:
         assert sign not in markdown.render(made, RECORD)
 
 
+class TestPrefill:
+    @staticmethod
+    def shown(cached, seconds=2.0, **changes):
+        trials = [
+            replace(one, input_tokens=1000, cached_tokens=count, prefill_s=seconds)
+            for one, count in zip(D, cached, strict=True)
+        ]
+        made = built((*A, *trials), conditions=("A", "D"), **changes)
+        return wording.prefill(made["conditions"]["D"]), [
+            note for note in wording.notes(made) if "prefill" in note
+        ]
+
+    def test_the_cell_itself_says_that_it_is_not_verified(self):
+        assert self.shown((None,) * 4) == (
+            "not verified",
+            ["prefill not verified cold and not shown: D"],
+        )
+
+    def test_one_unknown_count_is_enough_for_that_where_none_is_cold(self):
+        assert self.shown((900, None, 900, 900))[0] == "not verified"
+
+    def test_a_part_of_the_prompts_comes_with_its_n(self):
+        assert self.shown((0, 0, 900, 900)) == (
+            "2.00 s (n=2)",
+            ["prefill from questions known to be cold only: D 2 of 4"],
+        )
+        assert self.shown((0, 0, 0, None))[0] == "2.00 s (n=3)"
+        assert self.shown((0, 0, 0, 0)) == ("2.00 s", [])
+
+    def test_in_shared_order_the_note_says_that_it_is_the_first_of_each_group(self):
+        assert self.shown((0, 900, 0, 900), order="shared") == (
+            "2.00 s (n=2)",
+            ["shared order, prefill from the first of each group only: D 2 of 4"],
+        )
+
+    def test_where_all_came_from_a_cache_none_was_cold(self):
+        assert self.shown((900,) * 4) == (
+            "none cold",
+            ["prefill not shown, since a cache had a part of the prompts: D"],
+        )
+
+    def test_where_cold_prompts_were_not_timed_it_was_not_told(self):
+        assert self.shown((0,) * 4, seconds=None) == ("-", ["prefill not told: D"])
+
+    def test_a_nonce_is_told(self):
+        made = built(nonce=True)
+        note = "a nonce began every prompt, so that none could find its beginning in a cache; it changes the prompt"
+        assert note in wording.notes(made)
+        assert wording.manner(made) == "cold order, with nonces"
+
+
 class TestWording:
     def test_a_difference_that_rounds_to_0_has_no_minus(self):
         figure = {"estimate": -1e-17, "low": -0.0004, "high": 0.0004, "n": 9, "zero_width": False}
@@ -254,9 +335,7 @@ class TestWording:
         figure = {"estimate": 1.0, "low": None, "high": None, "n": 1, "zero_width": False}
         assert wording.share(figure, interval=True) == "100% [no interval]"
 
-    @pytest.mark.parametrize(
-        "show", [wording.tokens, wording.share, wording.reduction, wording.points, wording.seconds]
-    )
+    @pytest.mark.parametrize("show", [wording.tokens, wording.share, wording.reduction, wording.points])
     def test_a_missing_figure_is_a_dash(self, show):
         assert show({"unavailable": "not measured"}) == "-"
 
@@ -340,6 +419,35 @@ class TestMarkdown:
     )
     def test_text_from_outside_is_shown_as_it_is_written_on_one_line(self, text, escaped):
         assert markdown.escape(text) == escaped
+
+    def test_a_condition_whose_name_has_a_bar_breaks_no_table(self):
+        price = Price("by hand", "EUR", input=1.0, cached_input=0.5, output=1.0)
+        made = built(
+            [replace(one, condition="A|1") for one in A],
+            conditions=("A|1", "D"),
+            baseline="A|1",
+            recipes={},
+            prices=(price,),
+        )
+        found = [line for line in markdown.render(made, RECORD).splitlines() if line.startswith("|")]
+        bars = [len(re.findall(r"(?<!\\)\|", line)) for line in found]
+        # The table has nine figures beside the name, that of costs three.
+        assert bars == [11] * 4 + [5] * 5
+        assert all(line.count("A\\|1") in (0, 1) for line in found[1:])
+
+    def test_what_is_not_told_of_the_model_is_said_so(self):
+        record = replace(
+            RECORD, model=replace(scripted.INFO, digest=None, window=None, host="http://a"), hosts=()
+        )
+        text = markdown.render(built(), record)
+        assert "- model: scripted:1b (digest not told)\n" in text
+        assert "- window: not told\n" in text
+        assert "- hosts: http://a\n" in text
+
+    def test_every_host_is_listed(self):
+        hosts = tuple(replace(scripted.INFO, host=name) for name in ("http://a", "http://b\x1b"))
+        text = markdown.render(built(), replace(RECORD, hosts=hosts))
+        assert "- hosts: http://a, http://b\ufffd\n" in text
 
     def test_the_report_holds_the_table_the_hypotheses_the_notes_and_what_was_run(self):
         text = markdown.render(built(), RECORD)

@@ -1,0 +1,83 @@
+"""Building what the selected trials need before the first of them, each preparation once."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+
+from pytest_tokenbench import preparation
+from pytest_tokenbench.loading import Loaded
+from pytest_tokenbench.preparation import Recipe, Store
+from pytest_tokenbench.records import Preparation
+from pytest_tokenbench.resume import is_final
+from pytest_tokenbench.scheduling import TrialKey
+from pytest_tokenbench.worker import Worker
+
+Needed = Mapping[tuple[str, str], Recipe]
+
+
+def needed(loaded: Loaded, keys: Iterable[TrialKey], worker: Worker) -> Needed:
+    """What these trials need: recipes by preparation key and document.
+
+    Raises:
+        ModelError: The model cannot be had, on which the keys depend.
+    """
+    # A condition and a document come in many trials, and a key takes hashing.
+    pairs = dict.fromkeys((key.condition, loaded.questions[key.question].document) for key in keys)
+    found: dict[tuple[str, str], Recipe] = {}
+    for condition, document in pairs:
+        recipe = loaded.conditions[condition].recipe()
+        if recipe is not None:
+            key = worker.preparation_key(recipe, loaded.documents[document])
+            found.setdefault((key, document), recipe)
+    return found
+
+
+class Builder:
+    """Gets preparations from an earlier part of the run, from the store, or from the model."""
+
+    def __init__(self, loaded: Loaded, worker: Worker, say: Callable[[str], None]) -> None:
+        self._loaded = loaded
+        self._worker = worker
+        self._say = say
+        self._store = Store(worker.settings.preparations)
+
+    def build(
+        self,
+        wanted: Needed,
+        earlier: Iterable[Preparation],
+        keep: Callable[[Preparation], None],
+    ) -> None:
+        """Has every preparation in the store; `keep` gets each that this run has not recorded yet.
+
+        Raises:
+            OSError: The store or the ledger cannot be written.
+        """
+        recorded = {(one.key, one.document): one for one in earlier if is_final(one)}
+        if wanted.keys() - recorded.keys():
+            self._say(f"{len(wanted)} preparations (summaries, croutons) come before the trials")
+        for number, (place, recipe) in enumerate(wanted.items(), 1):
+            if place in recorded:
+                self._store.put(recorded[place])
+                continue
+            made, is_new = self._get(recipe, place)
+            keep(made)
+            if is_new:
+                cost = "" if made.output_tokens is None else f", {made.output_tokens:,} tokens written"
+                state = f"failed: {made.failure}" if made.failure else f"{made.seconds:.1f} s{cost}"
+                self._say(f"prepared {number}/{len(wanted)}, {recipe.name} of {made.document}: {state}")
+
+    def _get(self, recipe: Recipe, place: tuple[str, str]) -> tuple[Preparation, bool]:
+        key, document = place
+        found = self._store.get(key)
+        if found is not None and found.failure is None:
+            # Built from the same text, perhaps for a document of another name.
+            return replace(found, document=document), False
+        worker = self._worker
+        made = preparation.build(
+            recipe,
+            self._loaded.documents[document],
+            worker.model,
+            worker.info,
+            worker.settings.preparation_tokens,
+        )
+        self._store.put(made)
+        return made, True

@@ -1,0 +1,83 @@
+"""The record of a run as it begins: everything that could change a number."""
+
+import datetime as dt
+from collections.abc import Collection
+from pathlib import Path
+
+from pytest_tokenbench import machine, prompting, registration, run_folder, trial
+from pytest_tokenbench.corpus import files, manifest, sums
+from pytest_tokenbench.loading import Loaded
+from pytest_tokenbench.prices import Price
+from pytest_tokenbench.records import ModelInfo
+from pytest_tokenbench.resume import options_of
+from pytest_tokenbench.run_folder import RunRecord
+from pytest_tokenbench.settings import Settings
+
+
+def record_of(
+    loaded: Loaded,
+    settings: Settings,
+    root: Path,
+    *,
+    scheduled: int,
+    models: Collection[ModelInfo],
+    prices: tuple[Price, ...],
+) -> RunRecord:
+    """What is run, as it stands now. `models` is what each host says of the model, the first one's first."""
+    registered = registration.check([loaded.questions_file, loaded.corpus, loaded.file], root, loaded.faults)
+    recipes = {condition.id: condition.recipe() for condition in loaded.study.conditions}
+    prompts = {
+        trial.PROMPT,
+        *(prompt for recipe in recipes.values() if recipe for prompt in recipe.prompts),
+    }
+    first, *_ = models
+    return RunRecord(
+        format=run_folder.FORMAT,
+        study=loaded.study.name,
+        study_file=_shown(loaded.file, root),
+        started=now(),
+        quick=settings.quick,
+        order=str(settings.order),
+        backend=settings.backend,
+        baseline=loaded.study.baseline,
+        conditions=tuple(condition.id for condition in loaded.study.conditions),
+        questions=tuple(loaded.questions.values()),
+        scheduled=scheduled,
+        model=first,
+        hashes=_hashes(loaded) | {f"prompt {name}": prompting.sha256(name) for name in sorted(prompts)},
+        registration=registered.sentence,
+        registered=tuple(
+            {"path": one.path, "commit": one.commit, "committed": one.committed, "clean": one.clean}
+            for one in registered.paths
+        ),
+        commit=registered.head,
+        machine=machine.describe(),
+        recipes={name: recipe.name for name, recipe in recipes.items() if recipe},
+        recipe_options={name: recipe.options() for name, recipe in recipes.items() if recipe},
+        condition_options={condition.id: options_of(condition) for condition in loaded.study.conditions},
+        prices=prices,
+        repeats=settings.repeats,
+        nonce=settings.nonce,
+        shard=str(settings.shard) if settings.shard else None,
+        hosts=tuple(models) if len(models) > 1 else (),
+    )
+
+
+def now() -> str:
+    """The time in UTC, ISO 8601, to the second."""
+    return dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
+
+
+def _hashes(loaded: Loaded) -> dict[str, str]:
+    paths = {
+        "questions": loaded.questions_file,
+        "manifest": loaded.corpus / manifest.FILE,
+        "sums": loaded.corpus / sums.FILE,
+        "study": loaded.file,
+    }
+    found = {name: files.sha256(path.read_bytes()) for name, path in paths.items() if path.is_file()}
+    return found | {f"document {one.id}": one.sha256 for one in loaded.documents.values()}
+
+
+def _shown(path: Path, root: Path) -> str:
+    return path.relative_to(root).as_posix() if path.is_relative_to(root) else path.name
