@@ -142,11 +142,10 @@ def _report(options: argparse.Namespace) -> int:
 def _show(folder: Path, run: "Run") -> None:
     """Writes the reports of a run and prints its tables."""
     # These import pytest and numpy, which the other commands can do without.
-    from pytest_tokenbench import controller  # noqa: PLC0415
-    from pytest_tokenbench.reporting import document, terminal  # noqa: PLC0415
+    from pytest_tokenbench.reporting import document, files, terminal  # noqa: PLC0415
 
     made = document.build(run)
-    controller.write_reports(folder, made, run.record)
+    files.write_reports(folder, made, run.record)
     for line, _ in terminal.summary(made, shutil.get_terminal_size().columns):
         print(line)
 

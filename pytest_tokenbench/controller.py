@@ -18,7 +18,8 @@ from pytest_tokenbench.preparing import Builder, needed
 from pytest_tokenbench.prices import Price, PriceError
 from pytest_tokenbench.recording import now, record_of
 from pytest_tokenbench.records import ModelInfo, Observation, Preparation, Status
-from pytest_tokenbench.reporting import document, markdown
+from pytest_tokenbench.reporting import document
+from pytest_tokenbench.reporting.files import write_reports
 from pytest_tokenbench.run_folder import Run, RunError, RunRecord
 from pytest_tokenbench.scheduling import Order, TrialKey
 from pytest_tokenbench.settings import Settings
@@ -39,10 +40,12 @@ class ActiveRun:
     """One study's run while it goes on. `reused` are the trials that an earlier session finished."""
 
     loaded: Loaded
+    selected: frozenset[TrialKey]
     folder: Path
     record: RunRecord
     lock: Lock
     ledger: Ledger
+    is_new: bool = True
     reused: frozenset[TrialKey] = frozenset()
     observations: dict[tuple[str, str, int], Observation] = field(default_factory=dict)
     preparations: list[Preparation] = field(default_factory=list)
@@ -101,6 +104,12 @@ class Controller:
         try:
             if self.settings.prices is not None:
                 self._prices = prices.read(self.settings.prices, dt.datetime.now(dt.UTC))
+            for study in earlier.keys() - set(names):
+                if self.settings.resume:
+                    raise StartError(
+                        f"{self._shown(earlier[study])} is a run of {study!r}, "
+                        f"which is not among the collected studies ({', '.join(names)})"
+                    )
             for loaded, selected in chosen:
                 self._begin(loaded, selected, earlier.get(loaded.study.name))
         except UnreachableError as error:
@@ -119,7 +128,7 @@ class Controller:
         waiting = [key for key in loaded.trials if key in selected - run.reused]
         if not waiting:
             return
-        ledger = Ledger(run.folder / run_folder.PREPARATIONS)
+        ledger = self._ledger(run.folder / run_folder.PREPARATIONS)
 
         def keep(made: Preparation) -> None:
             ledger.append(made)
@@ -156,7 +165,7 @@ class Controller:
             lock.release()
             run_folder.discard(folder)
             raise
-        return ActiveRun(loaded, folder, record, lock, ledger)
+        return ActiveRun(loaded, selected, folder, record, lock, ledger)
 
     def _again(self, loaded: Loaded, selected: frozenset[TrialKey], folder: Path) -> ActiveRun:
         """Goes on with an earlier run. The model is asked only if a trial is."""
@@ -165,28 +174,33 @@ class Controller:
             old = run_folder.read(folder)
             reused = frozenset(resume.finished(old))
             record = self._renewed(old, loaded, selected, reused, folder)
-            ledger = Ledger(folder / run_folder.OBSERVATIONS)
+            run_folder.write_record(folder, record)
+            ledger = self._ledger(folder / run_folder.OBSERVATIONS)
         except BaseException:
             lock.release()
             raise
-        if ledger.torn is not None:
-            name = run_folder.OBSERVATIONS
-            self._say(f"the last line of {name} was cut short and is set aside, in {name}{TORN}")
         count = len(reused & selected)
         self._say(
             f"going on with {self._shown(folder)}: {count:,} of {len(selected):,} trials are there already"
         )
-        run_folder.write_record(folder, record)
         return ActiveRun(
             loaded,
+            selected,
             folder,
             record,
             lock,
             ledger,
-            reused,
+            is_new=False,
+            reused=reused,
             observations={one.key: one for one in old.observations},
             preparations=list(old.preparations),
         )
+
+    def _ledger(self, path: Path) -> Ledger:
+        ledger = Ledger(path)
+        if ledger.torn is not None:
+            self._say(f"the last line of {path.name} was cut short and is set aside, in {path.name}{TORN}")
+        return ledger
 
     def _renewed(
         self,
@@ -208,10 +222,10 @@ class Controller:
         return replace(
             old.record,
             scheduled=max(old.record.scheduled, record.scheduled),
-            resumed=(*old.record.resumed, now()),
+            resumed=(*old.record.resumed, now()) if selected - reused else old.record.resumed,
             finished=None,
             verdicts=(),
-            doubts=(*old.record.doubts, *resume.doubts(old.record, record)),
+            doubts=tuple(dict.fromkeys((*old.record.doubts, *resume.doubts(old.record, record)))),
         )
 
     def _record(self, loaded: Loaded, scheduled: int, models: tuple[ModelInfo, ...]) -> RunRecord:
@@ -220,9 +234,11 @@ class Controller:
         )
 
     def abandon(self) -> None:
-        """Leaves the folders of runs that could not begin."""
+        """Leaves the folders of runs that could not begin, and takes away those that have nothing in them."""
         for run in self._runs.values():
             run.close()
+            if run.is_new:
+                run_folder.discard(run.folder)
         self._runs.clear()
 
     def place_of(self, host: str) -> int | None:
@@ -234,7 +250,9 @@ class Controller:
         return {
             (name, key): work
             for name, run in self._runs.items()
-            for key, work in run.loaded.layout.works(name, run.loaded.trials, run.reused).items()
+            for key, work in run.loaded.layout.works(
+                name, [key for key in run.loaded.trials if key in run.selected], run.reused
+            ).items()
         }
 
     def receive(self, observation: Observation) -> bool:
@@ -323,9 +341,3 @@ class Controller:
 
 class StopRunError(Exception):
     """The session should end now; the message is for the user."""
-
-
-def write_reports(folder: Path, made: document.Json, record: RunRecord) -> None:
-    """Writes results.json and report.md into a run folder."""
-    run_folder.write(folder / run_folder.RESULTS, document.as_text(made))
-    run_folder.write(folder / run_folder.REPORT, markdown.render(made, record))

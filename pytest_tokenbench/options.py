@@ -177,6 +177,8 @@ def _unusable(option: str, why: str) -> pytest.UsageError:
 def _hosts(given: str | list[str] | None, backend: str) -> tuple[str, ...]:
     """On the command line one each time, in the ini file separated by spaces."""
     hosts = tuple(given.split() if isinstance(given, str) else given or ())
+    if backend == "openai" and not hosts:
+        raise _unusable("host", "the backend openai has no default; give the server's address")
     if backend == "embedded" and hosts:
         raise _unusable(
             "host", "the embedded model runs in this process and has no host; leave the option out"

@@ -46,7 +46,7 @@ class Builder:
         earlier: Iterable[Preparation],
         keep: Callable[[Preparation], None],
     ) -> None:
-        """Has every preparation in the store; `keep` gets each that this run has not recorded yet.
+        """Has every preparation in the store or in `earlier`; `keep` gets each that this run has not recorded yet.
 
         Raises:
             OSError: The store or the ledger cannot be written.
@@ -56,7 +56,6 @@ class Builder:
             self._say(f"{len(wanted)} preparations (summaries, croutons) come before the trials")
         for number, (place, recipe) in enumerate(wanted.items(), 1):
             if place in recorded:
-                self._store.put(recorded[place])
                 continue
             made, is_new = self._get(recipe, place)
             keep(made)

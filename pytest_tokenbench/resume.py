@@ -199,7 +199,7 @@ def _other_options(record: RunRecord, settings: Settings) -> list[str]:
 def _none_found(records: Mapping[Path, RunRecord], settings: Settings) -> str:
     here = settings.reports
     for folder, record in records.items():
-        if record.finished is None:
+        if _is_open(folder, record):
             other = ", ".join(_other_options(record, settings))
             return f"no unfinished run in {here} has these options; the newest, {folder}, has {other}"
     return f"{here} has no unfinished run" if records else f"{here} has no run to go on with"

@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from pytest_tokenbench.models.base import ModelError, UnpreparedError
 from pytest_tokenbench.models.patient import Patient
 from pytest_tokenbench.preparation import Recipe, Store
 from pytest_tokenbench.records import Document, ModelInfo, Observation, Preparation
+from pytest_tokenbench.run_folder import Run
 from pytest_tokenbench.scheduling import TrialKey
 from pytest_tokenbench.settings import Settings
 from pytest_tokenbench.study import Study
@@ -41,7 +42,7 @@ class Worker:
         self._earlier = earlier
         self._loaded: dict[int, Loaded] = {}
         self._prepared: dict[str, Preparation] = {}
-        self._finished: dict[str, Mapping[TrialKey, Observation]] = {}
+        self._earlier_runs: dict[str, _TakenOver] = {}
 
     def load(self, study: Study, file: Path) -> Loaded:
         """The study's material, read once.
@@ -73,10 +74,15 @@ class Worker:
         Raises:
             RunError: The folder of the run that is gone on with cannot be read.
         """
-        if study not in self._finished:
+        return self._taken_over(study).trials
+
+    def _taken_over(self, study: str) -> "_TakenOver":
+        if study not in self._earlier_runs:
             folder = self._earlier.get(study)
-            self._finished[study] = {} if folder is None else resume.finished(run_folder.read(folder))
-        return self._finished[study]
+            self._earlier_runs[study] = (
+                _TakenOver() if folder is None else _TakenOver.of(run_folder.read(folder))
+            )
+        return self._earlier_runs[study]
 
     def ask(self, loaded: Loaded, key: TrialKey) -> Observation:
         """Runs one trial."""
@@ -96,7 +102,7 @@ class Worker:
         try:
             self.info  # noqa: B018  # a model that cannot be had is told before its preparations are looked for
             if recipe is not None:
-                case = replace(case, preparation=self._preparation(recipe, case.document))
+                case = replace(case, preparation=self._preparation(case.study, recipe, case.document))
         except ModelError as error:
             return trial.failed(case, error, self.model.attempts)
         return trial.observe(case, self.model)
@@ -109,10 +115,12 @@ class Worker:
         """
         return preparation.key(recipe, document, self.info, self.settings.preparation_tokens)
 
-    def _preparation(self, recipe: Recipe, document: Document) -> Preparation:
+    def _preparation(self, study: str, recipe: Recipe, document: Document) -> Preparation:
         key = self.preparation_key(recipe, document)
         if key not in self._prepared:
-            found = Store(self.settings.preparations).get(key)
+            found = self._taken_over(study).preparations.get(key) or Store(self.settings.preparations).get(
+                key
+            )
             if found is None:
                 raise UnpreparedError(f"the {recipe.name} of {document.id} was not built before the trials")
             self._prepared[key] = found
@@ -123,3 +131,21 @@ class Worker:
         if "model" in self.__dict__:
             self.model.close()
             del self.__dict__["model"]
+
+
+@dataclass(frozen=True, slots=True)
+class _TakenOver:
+    """What an earlier session of a run came to.
+
+    Its preparations are used from there: the store is no place for what a run folder of somebody else may hold.
+    """
+
+    trials: Mapping[TrialKey, Observation] = field(default_factory=dict)
+    preparations: Mapping[str, Preparation] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, run: Run) -> "_TakenOver":
+        return cls(
+            resume.finished(run),
+            {made.key: made for made in run.preparations if resume.is_final(made)},
+        )

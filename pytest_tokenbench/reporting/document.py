@@ -77,8 +77,9 @@ def build(run: Run) -> Json:
 
 
 def as_text(document: Json) -> str:
-    """The content of results.json."""
-    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    """The content of results.json: all but the course, so that a run that was disturbed comes to what any other does."""
+    kept = {name: value for name, value in document.items() if name != "course"}
+    return json.dumps(kept, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def figure(estimate: Callable[[], Estimate]) -> Json:

@@ -30,10 +30,7 @@ _ITEM_OUTCOMES: dict[str, str] = {
     Status.ERROR: "failed",
 }
 _REUSED = "r"
-LEGEND = (
-    "letters: . correct, w wrong, a abstained, m made up, o over window, c construction failed, E error, "
-    "r reused from before the run was gone on with"
-)
+LEGEND = "letters: . correct, w wrong, a abstained, m made up, o over window, c construction failed, E error, r reused"
 
 
 def teststatus(result: str, outcome: str, *, reused: bool) -> Teststatus | None:

@@ -571,6 +571,32 @@ def test_each_fault_has_its_error_and_says_in_one_line_what_happened_where(serve
     assert message.isprintable()
 
 
+def test_a_server_that_is_busy_is_busy_whatever_it_says_of_the_context(serve, monkeypatch):
+    said = {"error": {"message": "Tokens per minute exceed the limit of your context tier"}}
+    monkeypatch.setitem(FAULTS, "429", (429, said))
+    _, model = serve(faults=["429"])
+
+    with pytest.raises(base.BusyError):
+        model.generate("hello", max_tokens=5)
+
+
+def test_paths_beyond_the_interface_may_be_forbidden(serve, monkeypatch):
+    server, model = serve("vllm", window=4096)
+    open_to_all = server.reply
+
+    def reply(request):
+        if request.path.startswith("/v1/"):
+            return open_to_all(request)
+        return 403, "<html>Forbidden</html>", None
+
+    monkeypatch.setattr(server, "reply", reply)
+
+    info = model.describe()
+
+    assert (info.window, info.server_version, info.options["tokens_counted"]) == (4096, None, False)
+    assert model.generate("hello", max_tokens=5).text == "not stated"
+
+
 @pytest.mark.parametrize("fault", ["reset", "half", "slow", "drip", "503", "500", "malformed", "empty"])
 def test_the_call_after_a_fault_is_answered(serve, fault):
     _, model = serve(faults=[fault])

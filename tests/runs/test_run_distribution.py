@@ -183,7 +183,7 @@ def test_trials_that_would_have_one_id_are_refused(wide):
         ran = wide.run("-n0", "--tokenbench-repeats=2", server=server)
     assert ran.status == pytest.ExitCode.USAGE_ERROR
     said = (
-        "question 'town1-q0' under condition 'A', repeat 2, and question 'town1-q0-r2' under condition 'A' "
+        "question 'town1-q0-r2' under condition 'A' and question 'town1-q0' under condition 'A', repeat 2, "
         "would both be called A-town1-q0-r2; rename one"
     )
     assert ran.count(said) == 1

@@ -2,6 +2,8 @@
 
 import copy
 import json
+import os
+import socket
 
 import pytest
 from small_project import IDS, PASSING, QUESTIONS, STUDY, Reader, Server
@@ -84,6 +86,9 @@ def test_observation_tells_all_that_was_measured(ran):
         "preparation": seen["preparation"],
         "error_kind": None,
         "error_message": None,
+        "attempts": [],
+        "remark": None,
+        "nonce": None,
     }
     assert seen["wall_s"] > 0
     assert seen["host"].startswith("http://127.0.0.1:")
@@ -104,9 +109,19 @@ def test_run_tells_what_could_change_a_number(ran):
     assert record["study_file"] == "test_small.py"
     assert record["model"]["options"]["temperature"] == 0
     assert record["model"]["window"] == 16384
-    assert {"questions", "manifest", "sums", "study", "prompt answer", "prompt croutons"} <= record[
-        "hashes"
-    ].keys()
+    assert {
+        "questions",
+        "manifest",
+        "sums",
+        "study",
+        "prompt answer",
+        "prompt croutons",
+        "document kell",
+    } <= record["hashes"].keys()
+    assert (
+        record["condition_options"]["D25"] | {"class": "Croutons", "top": 3}
+        == record["condition_options"]["D25"]
+    )
     assert record["recipes"] == {"C": "summary", "D10": "croutons", "D25": "croutons", "Dall": "croutons"}
 
 
@@ -175,6 +190,54 @@ def test_failed_preparation_is_tried_again_by_the_next_run(project):
 
     assert second.observations["C-orrin-q01"]["status"] == "ok"
     assert server.preparations == 3
+
+
+@pytest.fixture
+def handed_over(project):
+    """A run folder of the project's study, as if it came from someone else, and a file outside of it."""
+    with Server() as server:
+        ran = project.run("-n0", "-kA-kell-q01", server=server)
+    outside = project.write("outside.txt", "mine\n")
+    return ran.folder, outside
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["run.json", "observations.jsonl", "preparations.jsonl", "writer.lock", "observations.jsonl.torn"],
+)
+def test_run_is_not_gone_on_with_through_a_link(project, handed_over, name):
+    folder, outside = handed_over
+    if name.endswith(".torn"):
+        with (folder / "observations.jsonl").open("a", encoding="utf-8") as ledger:
+            ledger.write("{torn")
+    (folder / name).unlink(missing_ok=True)
+    (folder / name).symlink_to(outside)
+
+    with Server() as server:
+        ran = project.run("-n0", "-kA", f"--tokenbench-resume={folder}", server=server)
+
+    assert ran.status == pytest.ExitCode.USAGE_ERROR
+    assert ran.count(f"{name}: ") == 1
+    assert ran.count("symbolic link") == 1
+    assert "mine" not in ran.text
+    assert outside.read_text(encoding="utf-8") == "mine\n"
+
+
+def test_run_that_another_process_writes_is_not_gone_on_with(project, handed_over):
+    folder, _ = handed_over
+    before = {file.name: file.read_bytes() for file in folder.iterdir()}
+    lock = run_folder.lock(folder)
+    with Server() as server:
+        ran = project.run("-n0", "-kA", f"--tokenbench-resume={folder}", server=server, columns=400)
+        assert not server.chats
+    lock.release()
+
+    assert ran.status == pytest.ExitCode.USAGE_ERROR
+    assert (
+        ran.count(f"process {os.getpid()} on {socket.gethostname()} is writing this run; wait until it ends")
+        == 1
+    )
+    assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
 
 
 def test_reports_folder_can_be_chosen(project, server):
