@@ -218,7 +218,9 @@ class Bridge:
         shown.make_plain(report)
         if found.observation is not None:
             report.user_properties.append((PROPERTY, encode(found.observation).decode()))
-            item.user_properties.extend(shown.properties(found.observation, reused=found.is_reused))
+            item.user_properties.extend(
+                shown.properties(found.observation, reused=found.is_reused, repeats=self.settings.repeats)
+            )
             if report.skipped and isinstance(report.longrepr, tuple):
                 # As for a test that is marked to be skipped: its own place, not the one in here.
                 line = item.location[1]

@@ -222,7 +222,7 @@ class Controller:
         return replace(
             old.record,
             scheduled=max(old.record.scheduled, record.scheduled),
-            resumed=(*old.record.resumed, now()) if selected - reused else old.record.resumed,
+            resumed=(*old.record.resumed, now("milliseconds")) if selected - reused else old.record.resumed,
             finished=None,
             verdicts=(),
             doubts=tuple(dict.fromkeys((*old.record.doubts, *resume.doubts(old.record, record)))),

@@ -176,6 +176,8 @@ def _unusable(option: str, why: str) -> pytest.UsageError:
 
 def _hosts(given: str | list[str] | None, backend: str) -> tuple[str, ...]:
     """On the command line one each time, in the ini file separated by spaces."""
+    from pytest_tokenbench.models.addresses import split_credentials  # noqa: PLC0415
+
     hosts = tuple(given.split() if isinstance(given, str) else given or ())
     if backend == "openai" and not hosts:
         raise _unusable("host", "the backend openai has no default; give the server's address")
@@ -183,7 +185,8 @@ def _hosts(given: str | list[str] | None, backend: str) -> tuple[str, ...]:
         raise _unusable(
             "host", "the embedded model runs in this process and has no host; leave the option out"
         )
-    if twice := {host for host in hosts if hosts.count(host) > 1}:
+    shown = [split_credentials(host)[0] for host in hosts]
+    if twice := {host for host in shown if shown.count(host) > 1}:
         raise _unusable("host", f"{' and '.join(sorted(twice))} is given twice; each host counts once")
     return hosts
 

@@ -63,9 +63,9 @@ def record_of(
     )
 
 
-def now() -> str:
-    """The time in UTC, ISO 8601, to the second."""
-    return dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
+def now(timespec: str = "seconds") -> str:
+    """The time in UTC, ISO 8601."""
+    return dt.datetime.now(dt.UTC).isoformat(timespec=timespec)
 
 
 def _hashes(loaded: Loaded) -> dict[str, str]:

@@ -104,7 +104,8 @@ class Worker:
             if recipe is not None:
                 case = replace(case, preparation=self._preparation(case.study, recipe, case.document))
         except ModelError as error:
-            return trial.failed(case, error, self.model.attempts)
+            was_asked = not isinstance(error, UnpreparedError)
+            return trial.failed(case, error, self.model.attempts if was_asked else ())
         return trial.observe(case, self.model)
 
     def preparation_key(self, recipe: Recipe, document: Document) -> str:

@@ -312,7 +312,11 @@ class Project:
         strange = re.compile(r"PYTEST|OLLAMA|^CI$|^BUILD_NUMBER$|COLOR|^COV|^GIT_")
         kept = {name: value for name, value in os.environ.items() if not strange.search(name)}
         kept |= {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(self._compiled)}
-        kept |= {"COLUMNS": str(columns), "GIT_CEILING_DIRECTORIES": str(self.path.parent)}
+        kept |= {
+            "TOKENBENCH_BACKOFF": "0.01",
+            "COLUMNS": str(columns),
+            "GIT_CEILING_DIRECTORIES": str(self.path.parent),
+        }
         return kept | ({"OLLAMA_HOST": server.url} if server else {})
 
 

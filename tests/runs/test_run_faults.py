@@ -71,7 +71,10 @@ def test_unknown_conditions(run):
 @pytest.mark.parametrize(
     ("option", "sentence"),
     [
-        ("--tokenbench-backend=foo", "--tokenbench-backend: 'foo' is no backend; choose ollama or embedded"),
+        (
+            "--tokenbench-backend=foo",
+            "--tokenbench-backend: 'foo' is no backend; choose ollama or embedded or openai",
+        ),
         (
             "--tokenbench-conditions=,",
             "--tokenbench-conditions: names no condition; give ids separated by commas, as A,D25",
@@ -85,7 +88,7 @@ def test_options_of_no_use(run, option, sentence):
 def test_ini_key_of_no_use(make_project):
     refused(
         make_project(ini="tokenbench_backend = foo\n").run("-n0"),
-        "--tokenbench-backend: 'foo' is no backend; choose ollama or embedded",
+        "--tokenbench-backend: 'foo' is no backend; choose ollama or embedded or openai",
     )
 
 

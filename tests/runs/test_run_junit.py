@@ -83,13 +83,22 @@ def test_workers_change_nothing_in_it(usual, make_project):
 
 
 def test_what_the_server_does_not_tell_is_left_out(make_project):
-    with Server(faults=lambda _: "missing_counts") as server:
-        ran = make_project(study=STUDY + PASSING).run("-n0", "--tokenbench-conditions=A,B2", server=server)
+    with Server(faults=lambda _: "no_durations") as server:
+        ran = make_project().run("-n0", "--tokenbench-conditions=A", server=server)
 
     found = properties(ran.cases["test_small[A-kell-q01]"])
     assert found["correct"] == "true"
-    assert not {name for name in found if "tokens" in name}
-    assert all(one["input_tokens"] is None for one in ran.observations.values())
+    assert "cached_tokens" not in found
+    assert all(one["prefill_s"] is None for one in ran.observations.values())
+
+
+def test_trial_whose_counts_are_not_told_is_an_error(make_project):
+    with Server(faults=lambda _: "missing_counts") as server:
+        ran = make_project(study=STUDY + PASSING).run("-n0", "--tokenbench-conditions=A,B2", server=server)
+
+    assert {one["status"] for one in ran.observations.values()} == {"error"}
+    assert {one["error_kind"] for one in ran.observations.values()} == {"malformed"}
+    assert not {name for name in properties(ran.cases["test_small[A-kell-q01]"]) if "tokens" in name}
     assert ran.verdicts == {"H1": "unavailable", "H3": "unavailable"}
 
 

@@ -10,7 +10,6 @@ from stub_ollama import StubModel
 
 SOME = "--tokenbench-conditions=A,B2"
 RESUME = "--tokenbench-resume"
-QUICKLY = {"TOKENBENCH_BACKOFF": "0.01"}
 
 
 @pytest.fixture
@@ -18,7 +17,7 @@ def half(make_project: Callable[..., Project], workers: str) -> Project:
     """A project whose run came to nothing in 2 of its 12 trials."""
     project = make_project(study=STUDY + PASSING)
     with Server(breaks=("rope walk employ",)) as server:
-        ran = project.run(workers, SOME, server=server, **QUICKLY)
+        ran = project.run(workers, SOME, server=server)
     assert ran.status == pytest.ExitCode.TESTS_FAILED
     assert [one["status"] for one in ran.observations.values()].count("error") == 2
     return project
@@ -161,7 +160,7 @@ def test_run_is_not_gone_on_with_under_other_options(half, workers, option):
 def test_run_is_gone_on_with_although_the_store_of_preparations_is_gone(make_project, workers):
     project = make_project(study=STUDY + PASSING)
     with Server(breaks=("Question: How much barley",)) as server:
-        project.run(workers, server=server, **QUICKLY)
+        project.run(workers, server=server)
     for file in (project.path / ".tokenbench/preparations").glob("*.json"):
         file.unlink()
     with Server() as server:

@@ -66,7 +66,7 @@ def test_notes_tell_what_is_doubtful_and_where_the_run_lies(ran):
         "    not certainty",
         "run folder: reports/small/*-smollm2-135m",
         "letters: . correct, w wrong, a abstained, m made up, o over window, c",
-        "    construction failed, E error",
+        "    construction failed, E error, r reused",
     )
 
 
