@@ -85,6 +85,16 @@ class Bridge:
             reporter.ensure_newline()
             reporter.write_line(f"tokenbench: {text}")
 
+    def declared(self, study: Study, file: Path) -> None:
+        """Has `check` tell that nothing runs the trials of a study, if that is so."""
+        if not study.has_trials:
+            where = (
+                file.relative_to(self._config.rootpath)
+                if file.is_relative_to(self._config.rootpath)
+                else file.name
+            )
+            self._faults |= dict.fromkeys(f"{where}, {fault}" for fault in study.faults())
+
     def trials(self, study: Study, file: Path) -> Sequence[TrialKey]:
         """The trials of a study in order; none where it is faulty, which `check` then tells."""
         try:

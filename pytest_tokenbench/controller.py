@@ -16,7 +16,7 @@ from pytest_tokenbench.models.base import ModelError, UnreachableError
 from pytest_tokenbench.models.patient import changed, differing
 from pytest_tokenbench.preparing import Builder, needed
 from pytest_tokenbench.prices import Price, PriceError
-from pytest_tokenbench.recording import now, record_of
+from pytest_tokenbench.recording import UNFINISHED, now, record_of
 from pytest_tokenbench.records import ModelInfo, Observation, Preparation, Status
 from pytest_tokenbench.reporting import document
 from pytest_tokenbench.reporting.files import write_reports
@@ -26,7 +26,6 @@ from pytest_tokenbench.settings import Settings
 from pytest_tokenbench.study import Hypothesis
 from pytest_tokenbench.worker import Worker
 
-UNFINISHED = "the run did not come to its end"
 STOP_AFTER = 5  # trials in a row that came to nothing
 GO_ON = "what is measured is kept; --tokenbench-resume goes on from there"
 
@@ -224,7 +223,7 @@ class Controller:
             scheduled=max(old.record.scheduled, record.scheduled),
             resumed=(*old.record.resumed, now("milliseconds")) if selected - reused else old.record.resumed,
             finished=None,
-            verdicts=(),
+            verdicts=record.verdicts,
             doubts=tuple(dict.fromkeys((*old.record.doubts, *resume.doubts(old.record, record)))),
         )
 

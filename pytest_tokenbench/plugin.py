@@ -1,7 +1,7 @@
 """pytest options and hooks only. Nothing heavy is imported before a study is collected."""
 
 from collections.abc import Generator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -11,6 +11,7 @@ from pytest_tokenbench.marker import files_that_may_declare, refuse_unrecognised
 if TYPE_CHECKING:
     from pytest_tokenbench.bridge import Bridge, Trial
     from pytest_tokenbench.handout import Pool
+    from pytest_tokenbench.study import Study
 
 _SESSION = pytest.StashKey[pytest.Session]()
 _HOOKS = "tokenbench-session"
@@ -33,6 +34,12 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Remembers the session, which xdist's hooks do not hand over."""
     session.config.stash[_SESSION] = session
+
+
+def pytest_pycollect_makeitem(collector: Any, obj: object) -> None:
+    """Notes a study that stands in a test file; one whose trials no function runs would else go by in silence."""
+    if type(obj).__module__ == "pytest_tokenbench.study" and type(obj).__name__ == "Study":
+        _bridge(collector.config).declared(cast("Study", obj), collector.path)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

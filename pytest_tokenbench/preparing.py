@@ -5,12 +5,14 @@ from dataclasses import replace
 
 from pytest_tokenbench import preparation
 from pytest_tokenbench.loading import Loaded
+from pytest_tokenbench.models.base import ModelError
 from pytest_tokenbench.preparation import Recipe, Store
 from pytest_tokenbench.records import Preparation
 from pytest_tokenbench.resume import is_final
 from pytest_tokenbench.scheduling import TrialKey
 from pytest_tokenbench.worker import Worker
 
+STOP_AFTER = 3
 Needed = Mapping[tuple[str, str], Recipe]
 
 
@@ -49,27 +51,39 @@ class Builder:
         """Has every preparation in the store or in `earlier`; `keep` gets each that this run has not recorded yet.
 
         Raises:
+            ModelError: Several in a row came to nothing, so that the trials would as well.
             OSError: The store or the ledger cannot be written.
         """
-        recorded = {(one.key, one.document): one for one in earlier if is_final(one)}
-        if wanted.keys() - recorded.keys():
-            self._say(f"{len(wanted)} preparations (summaries, croutons) come before the trials")
-        for number, (place, recipe) in enumerate(wanted.items(), 1):
+        recorded = {(one.key, one.document) for one in earlier if is_final(one)}
+        missing = [place for place in wanted if place not in recorded and self._stored(place) is None]
+        if missing:
+            self._say(f"{len(missing)} preparations (summaries, croutons) come before the trials")
+        built = in_a_row = 0
+        for place, recipe in wanted.items():
             if place in recorded:
                 continue
-            made, is_new = self._get(recipe, place)
+            stored = self._stored(place)
+            made = stored or self._build(recipe, place[1])
             keep(made)
-            if is_new:
+            in_a_row = 0 if is_final(made) else in_a_row + 1
+            if in_a_row == STOP_AFTER:
+                raise ModelError(
+                    f"{STOP_AFTER} preparations in a row came to nothing, the last with {made.failure_kind}: "
+                    f"{made.failure}; what is built is kept, --tokenbench-resume goes on from there"
+                )
+            if stored is None:
+                built += 1
                 cost = "" if made.output_tokens is None else f", {made.output_tokens:,} tokens written"
                 state = f"failed: {made.failure}" if made.failure else f"{made.seconds:.1f} s{cost}"
-                self._say(f"prepared {number}/{len(wanted)}, {recipe.name} of {made.document}: {state}")
+                self._say(f"prepared {built}/{len(missing)}, {recipe.name} of {made.document}: {state}")
 
-    def _get(self, recipe: Recipe, place: tuple[str, str]) -> tuple[Preparation, bool]:
+    def _stored(self, place: tuple[str, str]) -> Preparation | None:
         key, document = place
         found = self._store.get(key)
-        if found is not None and found.failure is None:
-            # Built from the same text, perhaps for a document of another name.
-            return replace(found, document=document), False
+        # Built from the same text, perhaps for a document of another name.
+        return replace(found, document=document) if found is not None and found.failure is None else None
+
+    def _build(self, recipe: Recipe, document: str) -> Preparation:
         worker = self._worker
         made = preparation.build(
             recipe,
@@ -79,4 +93,4 @@ class Builder:
             worker.settings.preparation_tokens,
         )
         self._store.put(made)
-        return made, True
+        return made

@@ -8,10 +8,12 @@ from pytest_tokenbench import machine, prompting, registration, run_folder, tria
 from pytest_tokenbench.corpus import files, manifest, sums
 from pytest_tokenbench.loading import Loaded
 from pytest_tokenbench.prices import Price
-from pytest_tokenbench.records import ModelInfo
+from pytest_tokenbench.records import ModelInfo, Ruling, Verdict
 from pytest_tokenbench.resume import options_of
 from pytest_tokenbench.run_folder import RunRecord
 from pytest_tokenbench.settings import Settings
+
+UNFINISHED = "the run did not come to its end"
 
 
 def record_of(
@@ -56,6 +58,11 @@ def record_of(
         recipe_options={name: recipe.options() for name, recipe in recipes.items() if recipe},
         condition_options={condition.id: options_of(condition) for condition in loaded.study.conditions},
         prices=prices,
+        # What a run that is killed has; one that comes to its end has others.
+        verdicts=tuple(
+            Verdict(one.name, one.statement, Ruling.UNAVAILABLE, UNFINISHED)
+            for one in loaded.study.hypotheses
+        ),
         repeats=settings.repeats,
         nonce=settings.nonce,
         shard=str(settings.shard) if settings.shard else None,

@@ -4,7 +4,7 @@ import ast
 import inspect
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -76,11 +76,27 @@ class Study:
 
         return register
 
+    @property
+    def has_trials(self) -> bool:
+        """Whether a test function runs its trials."""
+        return bool(self._functions)
+
     def faults(self) -> list[str]:
         """Everything that is wrong with the declaration, a sentence each, with the line in the study file."""
         here = f"line {self._line}: study {self.name!r}"
+        strangers = [one for one in self.conditions if not isinstance(one, Condition)]
+        if strangers:
+            return [
+                f"{here} has {one!r} among its conditions, which is none; write as Chunks('B4', top=4)"
+                for one in strangers
+            ]
         known = [condition.id for condition in self.conditions]
         found = [
+            f"{here}: condition {one.id}: {fault}" for one in self.conditions for fault in _miscounts(one)
+        ]
+        if not self._functions:
+            found.append(f"{here} has no test function; decorate one with @study.trials")
+        found += [
             f"{here} has {known.count(name)} conditions {name!r}; give each its own id"
             for name in _twice(known)
         ]
@@ -99,22 +115,23 @@ class Study:
             )
         names = [hypothesis.name for hypothesis in self.hypotheses]
         found += [f"{here} has several hypotheses {name!r}; give each its own name" for name in _twice(names)]
-        for hypothesis in self.hypotheses:
-            line = hypothesis.function.__code__.co_firstlineno
-            if not _runs_when_called(hypothesis.function):
-                found.append(
-                    f"line {line}: hypothesis {hypothesis.name!r} is asynchronous or yields, so that calling it does "
-                    "not run it; write a plain function"
-                )
-            if not _asserts(hypothesis.function):
-                found.append(
-                    f"line {line}: hypothesis {hypothesis.name!r} asserts nothing; state it with assert"
-                )
-            if not hypothesis.statement:
-                found.append(
-                    f"line {line}: hypothesis {hypothesis.name!r} has no docstring; say in it what is claimed"
-                )
-        return found
+        return found + [fault for hypothesis in self.hypotheses for fault in _faults_of(hypothesis)]
+
+
+def _faults_of(hypothesis: Hypothesis) -> list[str]:
+    here = f"line {hypothesis.function.__code__.co_firstlineno}: hypothesis {hypothesis.name!r}"
+    found = []
+    if not _runs_when_called(hypothesis.function):
+        found.append(
+            f"{here} is asynchronous or yields, so that calling it does not run it; write a plain function"
+        )
+    elif not _takes_results(hypothesis.function):
+        found.append(f"{here} must take one argument, the results")
+    if not _asserts(hypothesis.function):
+        found.append(f"{here} asserts nothing; state it with assert")
+    if not hypothesis.statement:
+        found.append(f"{here} has no docstring; say in it what is claimed")
+    return found
 
 
 def _runs_when_called(function: Callable[..., Any]) -> bool:
@@ -123,6 +140,24 @@ def _runs_when_called(function: Callable[..., Any]) -> bool:
         or inspect.isgeneratorfunction(function)
         or inspect.isasyncgenfunction(function)
     )
+
+
+def _takes_results(function: Callable[..., Any]) -> bool:
+    try:
+        inspect.signature(function).bind(None)
+    except TypeError:
+        return False
+    return True
+
+
+def _miscounts(condition: Condition) -> list[str]:
+    """What of the counts that a condition was made with is none."""
+    counts: Mapping[str, object] = getattr(condition, "counts", {})
+    return [
+        f"{name} is {value!r}; it must be a whole number from 1 up"
+        for name, value in counts.items()
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1
+    ]
 
 
 def _twice(names: Sequence[str]) -> list[str]:

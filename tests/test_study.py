@@ -6,14 +6,16 @@ import pytest
 import scripted
 
 from pytest_tokenbench import Study
-from pytest_tokenbench.conditions import Chunks, FullText
+from pytest_tokenbench.conditions import Chunks, Croutons, FullText, Summary
 from pytest_tokenbench.corpus.passages import paragraphs
 from pytest_tokenbench.loading import quick_look
 from pytest_tokenbench.marker import ATTRIBUTE
 
 
 def declared(*conditions, baseline="A"):
-    return Study("made", questions="q.json", corpus="corpus", conditions=conditions, baseline=baseline)
+    made = Study("made", questions="q.json", corpus="corpus", conditions=conditions, baseline=baseline)
+    made.trials(lambda trial: trial.ask())
+    return made
 
 
 def study_with(function, name="H1"):
@@ -45,6 +47,44 @@ class TestFaults:
     def test_a_fault_names_the_line_of_the_declaration(self):
         line = declared.__code__.co_firstlineno + 1
         assert declared().faults()[0].startswith(f"line {line}: ")
+
+    def test_no_test_function(self):
+        made = Study("made", questions="q.json", corpus="corpus", conditions=[FullText("A")], baseline="A")
+        (fault,) = made.faults()
+        assert fault.endswith("study 'made' has no test function; decorate one with @study.trials")
+
+    def test_what_is_no_condition(self):
+        (fault,) = declared(FullText("A"), "B4").faults()
+        assert fault.endswith("has 'B4' among its conditions, which is none; write as Chunks('B4', top=4)")
+
+    @pytest.mark.parametrize(
+        ("condition", "says"),
+        [
+            (Chunks("B4", top="four"), "condition B4: top is 'four'; it must be a whole number from 1 up"),
+            (Chunks("B4", top=0), "condition B4: top is 0; it must be a whole number from 1 up"),
+            (Chunks("B4", top=4, words=-1), "condition B4: words is -1; it must be a whole number from 1 up"),
+            (Chunks("B4", top=True), "condition B4: top is True; it must be a whole number from 1 up"),
+            (
+                Summary("C", max_words=0.5),
+                "condition C: max_words is 0.5; it must be a whole number from 1 up",
+            ),
+            (Croutons("D", top=0), "condition D: top is 0; it must be a whole number from 1 up"),
+        ],
+    )
+    def test_a_count_that_is_none(self, condition, says):
+        (fault,) = declared(FullText("A"), condition).faults()
+        assert fault.endswith(says)
+
+    def test_croutons_without_a_limit_are_sound(self):
+        assert declared(FullText("A"), Croutons("Dall")).faults() == []
+
+    def test_a_hypothesis_that_takes_no_results(self):
+        def claim():
+            """A is right."""
+            assert True
+
+        (fault,) = study_with(claim).faults()
+        assert fault.endswith("hypothesis 'H1' must take one argument, the results")
 
     def test_two_hypotheses_of_one_name(self):
         made = declared(FullText("A"))

@@ -1,13 +1,18 @@
 """The protocol that every condition follows."""
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from pytest_tokenbench.preparation import Recipe
 from pytest_tokenbench.records import Context, Document, Preparation, Question
 
 
+@runtime_checkable
 class Condition(Protocol):
-    """One way of giving a document to a model. `id` stands in test ids, tables and hypotheses."""
+    """One way of giving a document to a model. `id` stands in test ids, tables and hypotheses.
+
+    One that has `counts`, a mapping from the names of its arguments to their values, has them checked: each must be a
+    whole number from 1 up.
+    """
 
     id: str
 

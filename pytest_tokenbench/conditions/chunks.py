@@ -1,5 +1,6 @@
 """Conditions B2, B4: the best chunks of the document by BM25."""
 
+from collections.abc import Mapping
 from functools import lru_cache
 
 from pytest_tokenbench.corpus import passages
@@ -15,6 +16,11 @@ class Chunks:
         self.id = id
         self.top = top
         self.chunk_words = words
+
+    @property
+    def counts(self) -> Mapping[str, object]:
+        """The arguments that count something."""
+        return {"top": self.top, "words": self.chunk_words}
 
     @property
     def family(self) -> str:

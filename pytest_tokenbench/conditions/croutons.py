@@ -1,7 +1,7 @@
 """Conditions D10, D25, Dall: atomic facts ("croutons"), written once by the model, ranked by BM25."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -107,6 +107,12 @@ class Croutons:
         self.top = top
         self.section_words = section_words
         self.max_tokens = max_tokens
+
+    @property
+    def counts(self) -> Mapping[str, object]:
+        """The arguments that count something; without `top` there is no limit."""
+        limits = {} if self.top is None else {"top": self.top}
+        return limits | {"section_words": self.section_words, "max_tokens": self.max_tokens}
 
     @property
     def family(self) -> str:

@@ -1,5 +1,6 @@
 """Condition C: a summary of the document, written once by the model."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from pytest_tokenbench import prompting
@@ -56,6 +57,11 @@ class Summary:
     def __init__(self, id: str, *, max_words: int) -> None:  # noqa: A002
         self.id = id
         self.max_words = max_words
+
+    @property
+    def counts(self) -> Mapping[str, object]:
+        """The argument that counts something."""
+        return {"max_words": self.max_words}
 
     @property
     def family(self) -> str:

@@ -238,6 +238,11 @@ def address(host: str | None = None) -> str:
     given, _ = split_credentials(_given(host))
     if re.fullmatch(r"https?://[\w.-]+:\d{1,5}", given):  # complete: nothing is left to the rules
         return given
+    scheme, separator, _ = given.partition("://")
+    if separator and scheme.lower() not in {"http", "https"}:
+        raise UnreachableError(
+            f'"{plain(given)}" is no address of an Ollama server: {plain(scheme)} is not HTTP'
+        )
     import ollama  # noqa: PLC0415 - slow, see the top
 
     try:

@@ -1,6 +1,7 @@
 """What pytest shows of trials and hypotheses: letters, words, JUnit properties, test reports."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Literal
 
 import pytest
@@ -30,6 +31,7 @@ _ITEM_OUTCOMES: dict[str, str] = {
     Status.ERROR: "failed",
 }
 _REUSED = "r"
+_PACKAGE = Path(__file__).resolve().parents[1]
 LEGEND = "letters: . correct, w wrong, a abstained, m made up, o over window, c construction failed, E error, r reused"
 
 
@@ -183,6 +185,7 @@ def _outcome(judgement: Judgement, file: str, line: int, *, strict: bool) -> tup
     if judgement.exception is None:
         return "failed", verdict.reason
     info = pytest.ExceptionInfo.from_exception(judgement.exception)
-    # The author's frames are of interest, not those that called them.
-    info.traceback = info.traceback.cut(path=file)
+    # The author's frames are of interest, neither those that called them nor those in here that they called.
+    cut = info.traceback.cut(path=file)
+    info.traceback = cut.filter(lambda entry: not Path(entry.path).is_relative_to(_PACKAGE)) or cut
     return "failed", info.getrepr(style="long")

@@ -108,7 +108,7 @@ def test_pip_itself_shows_its_progress_on_a_terminal(index, published):
     assert "Saved" in shown
 
 
-@pytest.mark.parametrize("damage", [MODEL[:-1], MODEL[:-1] + b"x", b""])
+@pytest.mark.parametrize("damage", [MODEL[:-1], MODEL[:-1] + b"x", b""], ids=["short", "changed", "empty"])
 def test_a_damaged_file_in_the_cache_is_downloaded_anew(damage, cache, index, published, lines):
     make_wheel(index)
     cache.mkdir(parents=True)
