@@ -79,10 +79,46 @@ def test_unknown_conditions(run):
             "--tokenbench-conditions=,",
             "--tokenbench-conditions: names no condition; give ids separated by commas, as A,D25",
         ),
+        ("--tokenbench-order=warm", "--tokenbench-order: 'warm' is no order; choose cold or shared"),
+        ("--tokenbench-timeout=soon", "--tokenbench-timeout: 'soon' is no number from 1 up"),
+        ("--tokenbench-timeout=inf", "--tokenbench-timeout: 'inf' is no number from 1 up"),
+        ("--tokenbench-repeats=1.5", "--tokenbench-repeats: '1.5' is no whole number from 1 up"),
+        (
+            "--tokenbench-shard=6/5",
+            "--tokenbench-shard: '6/5' is no part of a whole; give the second of five parts as 2/5",
+        ),
+        ("--tokenbench-resume", "--tokenbench-resume: {path}/reports has no run to go on with"),
+        (
+            "--tokenbench-resume=elsewhere",
+            "--tokenbench-resume: {path}/elsewhere: holds no run (run.json is missing)",
+        ),
+        (
+            "--tokenbench-backend=openai",
+            "--tokenbench-host: the backend openai has no default; give the server's address",
+        ),
     ],
 )
 def test_options_of_no_use(run, option, sentence):
-    refused(run(STUDY, option), sentence)
+    ran = run(STUDY, option)
+    refused(ran, sentence.format(path=ran.path))
+
+
+def test_study_without_a_test_function(run):
+    study = STUDY.partition("@study.trials")[0]
+    refused(
+        run(study),
+        "test_small.py, line 6: study 'small' has no test function; decorate one with @study.trials",
+    )
+
+
+def test_several_hosts_need_workers(run):
+    hosts = ["--tokenbench-host=http://127.0.0.1:1", "--tokenbench-host=http://127.0.0.1:2"]
+    ran = run(STUDY, *hosts, "-n0")
+    refused(
+        ran,
+        "--tokenbench-host: 2 hosts are given, and this process asks one; "
+        "add -n 2 (pytest-xdist), so that each has a worker",
+    )
 
 
 def test_ini_key_of_no_use(make_project):
