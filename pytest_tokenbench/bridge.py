@@ -195,7 +195,7 @@ class Bridge:
                 f"--tokenbench-host: {hosts} hosts are given, and this process asks one; "
                 f"add -n {hosts} (pytest-xdist), so that each has a worker"
             )
-        if isinstance(workers, int) and workers < hosts:
+        if isinstance(workers, int) and 0 < workers < hosts:
             self._say(f"-n {workers} leaves {hosts - workers} of {hosts} hosts without a worker")
 
     def _end_well_on_sigterm(self) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from pytest_tokenbench import resume, run_folder
 from pytest_tokenbench.corpus import files
 from pytest_tokenbench.ledger import Ledger
+from pytest_tokenbench.marker import files_that_may_declare
 from pytest_tokenbench.records import Observation, Preparation
 from pytest_tokenbench.resume import is_final
 from pytest_tokenbench.run_folder import Run, RunError, RunRecord
@@ -118,7 +119,8 @@ def study_file(record: RunRecord, here: Path) -> Path | None:
     for root in (here, *here.parents):
         file = root / relative
         if file.is_file() and file.resolve().is_relative_to(root.resolve()):
-            return file if files.sha256(file.read_bytes()) == record.hashes.get("study") else None
+            is_the_same = files.sha256(file.read_bytes()) == record.hashes.get("study")
+            return file if is_the_same and files_that_may_declare(root, [str(relative)]) else None
     return None
 
 
@@ -132,7 +134,7 @@ def judging(folder: Path, joined: Joined, file: Path) -> list[str]:
         "nonce": record.nonce,
         # What the ini file may have and this session is not to have.
         "shard": "",
-        "host": "",
+        "host": (record.model.host or "") if record.backend == "openai" else "",
     }
     return [
         str(file),

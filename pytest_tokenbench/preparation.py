@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from pytest_tokenbench.models.base import Model, ModelError
 from pytest_tokenbench.records import Document, Generation, ModelInfo, Preparation, decode, encode
 
 CONSTRUCTION = "construction"
+_KEY = re.compile("[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +147,7 @@ class Store:
     def get(self, name: str) -> Preparation | None:
         """The preparation with this key, None if there is none or its file is damaged."""
         try:
-            found = decode((self._folder / f"{name}.json").read_bytes(), Preparation)
+            found = decode(self._file(name).read_bytes(), Preparation)
         except (OSError, ValueError):
             return None
         return found if found.key == name else None
@@ -155,11 +157,19 @@ class Store:
 
         Raises:
             OSError: The folder cannot be written.
+            ValueError: Its key is none.
         """
+        target = self._file(preparation.key)
         self._folder.mkdir(parents=True, exist_ok=True)
         # What can be built again is no business of the user's repository.
         (self._folder / ".gitignore").write_text("*\n", encoding="utf-8")
         handle, temporary = tempfile.mkstemp(dir=self._folder, suffix=".part")
         with os.fdopen(handle, "wb") as file:
             file.write(encode(preparation))
-        Path(temporary).replace(self._folder / f"{preparation.key}.json")
+        Path(temporary).replace(target)
+
+    def _file(self, name: str) -> Path:
+        """Where the preparation with this key is. A name that is none, as a path would be, is never made one."""
+        if not _KEY.fullmatch(name):
+            raise ValueError(f"{name!r} is no key of a preparation")
+        return self._folder / f"{name}.json"

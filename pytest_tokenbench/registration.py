@@ -54,9 +54,9 @@ def _state(path: Path, root: Path, *, tracked: bool) -> Registered:
     shown = path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
     if not tracked:
         return Registered(shown, None, None, clean=False)
-    last = _git(path.parent, "log", "-1", "--format=%H %cI", "--", str(path))
+    last = _git(root, "log", "-1", "--format=%H %cI", "--", str(path))
     commit, _, time = (last or "").partition(" ")
-    changes = _git(path.parent, "status", "--porcelain", "--", str(path))
+    changes = _git(root, "status", "--porcelain", "--", str(path))
     return Registered(shown, commit or None, time or None, clean=changes == "")
 
 
@@ -64,7 +64,8 @@ def _git(folder: Path, *arguments: str) -> str | None:
     """What git prints, None where there is no git or no repository."""
     try:
         done = subprocess.run(  # noqa: S603  # fixed program, arguments without a shell
-            ["git", "-C", str(folder), *arguments],  # noqa: S607  # the user's git, wherever it is
+            # A repository that was handed over, inside the user's, must not have its own program run by git.
+            ["git", "-c", "core.fsmonitor=false", "-C", str(folder), *arguments],  # noqa: S607  # the user's git
             capture_output=True,
             text=True,
             check=False,

@@ -252,7 +252,7 @@ class TestFolder:
         run_folder.lock(folder).release()
 
 
-STUDY = b'"""A study."""\n'
+STUDY = b'"""A study."""\n\n\n@study.trials\ndef test_made(trial):\n    trial.ask()\n'
 
 
 class TestStudyFile:
@@ -278,6 +278,14 @@ class TestStudyFile:
     def test_is_not_taken_if_it_has_changed(self, root):
         (root / "benchmarks" / "test_made.py").write_text("import os")
         assert merging.study_file(self.record("benchmarks/test_made.py"), root) is None
+
+    def test_is_not_taken_if_it_is_no_study(self, root):
+        (root / "benchmarks" / "test_made.py").write_bytes(b"import os\n")
+        record = replace(
+            self.record("benchmarks/test_made.py"),
+            hashes={"study": hashlib.sha256(b"import os\n").hexdigest()},
+        )
+        assert merging.study_file(record, root) is None
 
     @pytest.mark.parametrize("path", ["../outside/test_made.py", "benchmarks/../../outside/test_made.py"])
     def test_is_not_looked_for_outside(self, root, path):

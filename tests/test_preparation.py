@@ -168,30 +168,33 @@ class TestBuilding:
             made(ZeroDivisionError())
 
 
+KEY, OTHER = "1f" * 32, "2e" * 32
+
+
 class TestStore:
     ONE = scripted.preparation(
-        "The mill \u2013 \u6c34\u8eca \u2013 is old.\u2028", key="k1", options={"max_words": 600}
+        "The mill \u2013 \u6c34\u8eca \u2013 is old.\u2028", key=KEY, options={"max_words": 600}
     )
 
     def test_gives_back_what_was_put(self, tmp_path):
         Store(tmp_path / "new" / "folder").put(self.ONE)
-        assert Store(tmp_path / "new" / "folder").get("k1") == self.ONE
+        assert Store(tmp_path / "new" / "folder").get(KEY) == self.ONE
 
     def test_a_failed_one_is_kept_with_its_reason(self, tmp_path):
-        failed = scripted.preparation(key="k1", failure="empty")
+        failed = scripted.preparation(key=KEY, failure="empty")
         Store(tmp_path).put(failed)
-        assert Store(tmp_path).get("k1") == failed
+        assert Store(tmp_path).get(KEY) == failed
 
     def test_has_nothing_where_nothing_was_put(self, tmp_path):
-        assert Store(tmp_path).get("k1") is None
-        assert Store(tmp_path / "no" / "folder").get("k1") is None
+        assert Store(tmp_path).get(KEY) is None
+        assert Store(tmp_path / "no" / "folder").get(KEY) is None
 
     def test_a_later_one_takes_the_place_of_an_earlier_one(self, tmp_path):
         store = Store(tmp_path)
-        store.put(scripted.preparation(key="k1", failure="empty"))
+        store.put(scripted.preparation(key=KEY, failure="empty"))
         store.put(self.ONE)
-        assert store.get("k1") == self.ONE
-        assert [path.name for path in tmp_path.glob("*.json")] == ["k1.json"]
+        assert store.get(KEY) == self.ONE
+        assert [path.name for path in tmp_path.glob("*.json")] == [f"{KEY}.json"]
 
     @pytest.mark.parametrize(
         "damage",
@@ -207,13 +210,30 @@ class TestStore:
     )
     def test_a_damaged_file_is_as_if_there_were_none(self, tmp_path, damage):
         Store(tmp_path).put(self.ONE)
-        path = tmp_path / "k1.json"
+        path = tmp_path / f"{KEY}.json"
         path.write_bytes(damage(path.read_bytes()))
-        assert Store(tmp_path).get("k1") is None
+        assert Store(tmp_path).get(KEY) is None
 
     def test_a_file_under_a_wrong_name_is_not_trusted(self, tmp_path):
-        (tmp_path / "k2.json").write_bytes(encode(self.ONE))
-        assert Store(tmp_path).get("k2") is None
+        (tmp_path / f"{OTHER}.json").write_bytes(encode(self.ONE))
+        assert Store(tmp_path).get(OTHER) is None
+
+    @pytest.mark.parametrize(
+        "name",
+        ["", "k1", "../outside", "/tmp/outside", KEY.upper(), KEY[:-1], f"{KEY}0", f"{KEY}\n", f"./{KEY}"],
+    )
+    def test_a_name_that_is_no_key_is_never_made_a_path(self, tmp_path, name):
+        folder = tmp_path / "store"
+        folder.mkdir()
+        stray = scripted.preparation(key=name)
+        for place in (folder / f"{name}.json", tmp_path / "outside.json"):
+            if place.parent.is_dir() and tmp_path in place.parents:
+                place.write_bytes(encode(stray))
+        before = sorted(tmp_path.rglob("*"))
+        assert Store(folder).get(name) is None
+        with pytest.raises(ValueError, match="is no key of a preparation"):
+            Store(folder).put(stray)
+        assert sorted(tmp_path.rglob("*")) == before
 
     def test_a_write_that_fails_leaves_what_was_there(self, tmp_path, monkeypatch):
         Store(tmp_path).put(self.ONE)
@@ -224,7 +244,7 @@ class TestStore:
         monkeypatch.setattr(Path, "replace", fail)
         with pytest.raises(OSError, match="No space"):
             Store(tmp_path).put(replace(self.ONE, units=("Another.",)))
-        assert Store(tmp_path).get("k1") == self.ONE
+        assert Store(tmp_path).get(KEY) == self.ONE
 
     def test_a_reader_never_sees_half_a_file(self, tmp_path):
         ones = [replace(self.ONE, units=(letter * 200_000,)) for letter in "ab"]
@@ -241,14 +261,16 @@ class TestStore:
         writer.start()
         seen = []
         while not done.is_set():
-            seen.append(store.get("k1"))
+            seen.append(store.get(KEY))
         writer.join()
         assert all(one in ones for one in seen)
         assert seen
 
     def test_the_file_is_plain_json(self, tmp_path):
         Store(tmp_path).put(self.ONE)
-        assert json.loads((tmp_path / "k1.json").read_text(encoding="utf-8"))["units"] == list(self.ONE.units)
+        assert json.loads((tmp_path / f"{KEY}.json").read_text(encoding="utf-8"))["units"] == list(
+            self.ONE.units
+        )
 
     @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
     def test_a_folder_that_cannot_be_written_is_an_error(self, tmp_path):

@@ -41,9 +41,11 @@ from pytest_tokenbench.models.wire import (
     Kind,
     client,
     decoded,
+    hidden,
     no_certificates,
     plain,
     reason,
+    spellings,
 )
 from pytest_tokenbench.records import Generation, ModelInfo
 
@@ -96,6 +98,7 @@ class OllamaModel:
         self._deadline = Deadline.within(timeout)
         _, credentials = split_credentials(_given(host))
         self._http = client(self._host, credentials)
+        self._secrets = spellings(None, credentials)
         self._info: ModelInfo | None = None
 
     @property
@@ -203,7 +206,7 @@ class OllamaModel:
     def _refused(self, path: str, response: httpx.Response) -> NoReturn:
         """Raises what a reply that is no success means."""
         status = response.status_code
-        said, is_ollamas = error_text(response)
+        said, is_ollamas = error_text(hidden(response.content, self._secrets))
         answered = f"{self.host}{path} answered {status}" + (f": {said}" if said else "")
         if status in _TOO_LONG_STATUSES and _TOO_LONG.search(said):
             sizes = _SIZES.search(said)

@@ -5,7 +5,6 @@ import json
 import re
 from typing import Annotated, Any
 
-import httpx
 import msgspec
 
 from pytest_tokenbench.models.base import GaveUpError, MalformedReplyError, WindowExceededError
@@ -175,12 +174,12 @@ def _seconds(nanoseconds: int | None) -> float | None:
 # What is told in words
 
 
-def error_text(response: httpx.Response) -> tuple[str, bool]:
+def error_text(content: bytes) -> tuple[str, bool]:
     """What an error says in words, and whether it is in Ollama's own form, `{"error": ...}`."""
     try:
-        said = json.loads(response.content)["error"]
+        said = json.loads(content)["error"]
     except (ValueError, KeyError, TypeError):
-        return plain(response.text), False
+        return plain(content.decode("utf-8", "replace")), False
     with contextlib.suppress(ValueError, KeyError, TypeError):
         said = json.loads(said)["error"]["message"]  # the error of the process that runs the model, whole
     return plain(str(said)), True

@@ -4,7 +4,6 @@ The interface has no window, no tokenizer and few sampler options. Servers add t
 is recognised first, and none is sent a field that it may refuse.
 """
 
-import base64
 import os
 import time
 from collections.abc import Sequence
@@ -14,7 +13,7 @@ from urllib.parse import quote
 
 import httpx
 
-from pytest_tokenbench.models.addresses import Credentials, split_credentials
+from pytest_tokenbench.models.addresses import split_credentials
 from pytest_tokenbench.models.base import (
     BusyError,
     CrashedError,
@@ -41,7 +40,17 @@ from pytest_tokenbench.models.openai_replies import (
     told,
 )
 from pytest_tokenbench.models.openai_servers import OWNERS, UNTHINKING, Server, options
-from pytest_tokenbench.models.wire import CONNECT_SECONDS, Deadline, Kind, client, decoded, plain, reason
+from pytest_tokenbench.models.wire import (
+    CONNECT_SECONDS,
+    Deadline,
+    Kind,
+    client,
+    decoded,
+    hidden,
+    plain,
+    reason,
+    spellings,
+)
 from pytest_tokenbench.records import Generation, ModelInfo
 
 KEY_VARIABLE = "OPENAI_API_KEY"
@@ -49,7 +58,6 @@ CHAT = "/v1/chat/completions"
 LIST = "/v1/models"
 # vLLM and llama-server close a connection after 5 s without use. One that is closed just as it is used is no server down.
 IDLE_SECONDS = 4.0
-HIDDEN = b"***"
 
 
 class OpenAIModel:
@@ -80,7 +88,7 @@ class OpenAIModel:
         key = None if self._credentials else _key()
         if key:
             self._http.headers["Authorization"] = f"Bearer {key}"
-        self._secrets = _spellings(key, self._credentials)
+        self._secrets = spellings(key, self._credentials)
         self._has_key = key is not None
         self._server = Server.OTHER
         self._info: ModelInfo | None = None
@@ -265,7 +273,7 @@ class OpenAIModel:
                 f"the connection to {self._host} broke ({self._shown(reason(error))})"
             ) from None
         content = b"".join(pieces)
-        return response.status_code, content if response.is_success else self._hidden(content)
+        return response.status_code, content if response.is_success else hidden(content, self._secrets)
 
     def _refused(self, path: str, status: int, why: Fault, deadline: Deadline, max_tokens: int) -> NoReturn:
         """Raises what an error means."""
@@ -297,12 +305,7 @@ class OpenAIModel:
 
     def _shown(self, text: str) -> str:
         """What a server said, fit to be read, without the key should it stand there."""
-        return plain(self._hidden(text.encode()).decode(errors="replace"))
-
-    def _hidden(self, said: bytes) -> bytes:
-        for secret in self._secrets:
-            said = said.replace(secret, HIDDEN)
-        return said
+        return plain(hidden(text.encode(), self._secrets).decode(errors="replace"))
 
 
 # What these say is never about the prompt.
@@ -345,15 +348,6 @@ def _key() -> str | None:
     if not (key.isascii() and key.isprintable()):
         raise ModelError(f"the environment variable {KEY_VARIABLE} has characters in it that no key has")
     return key or None
-
-
-def _spellings(key: str | None, credentials: Credentials | None) -> list[bytes]:
-    """The secrets in every way that a server may have got them, the longest first."""
-    given = [secret.encode() for secret in (key, *(credentials or ())) if secret]
-    sent = [base64.b64encode(":".join(credentials).encode())] if credentials else []
-    return sorted(
-        {*given, *(quote(secret, safe="").encode() for secret in given), *sent}, key=len, reverse=True
-    )
 
 
 def _messages(prompt: str) -> list[dict[str, str]]:

@@ -27,6 +27,9 @@ MORE_FOR_EACH_HOST = 2
 # Seconds before the second attempt, up to as many more by chance; each pause is twice the one before, to an end.
 BACKOFF = 1.0
 LONGEST_PAUSE = 30.0
+# Of the seconds left, what an attempt may take; below so many seconds, all of them.
+SHARE = 2 / 3
+ALL_BELOW = 60.0
 
 Told = TypeVar("Told")
 
@@ -172,7 +175,7 @@ class Patient:
         started = time.monotonic()
         self._has_moved = False
         try:
-            told = ask(ends - started)
+            told = ask(_share(ends - started))
         except WindowExceededError:
             raise
         except ModelError as error:
@@ -206,6 +209,11 @@ class Patient:
         self._down = 0
         self._place = (fresh or places or [self._place])[0]
         self._has_moved = bool(places)
+
+
+def _share(left: float) -> float:
+    """The seconds of one attempt: not all that are left, so that a server that hangs is asked once more."""
+    return left if left < ALL_BELOW else left * SHARE
 
 
 def differing(infos: Sequence[ModelInfo]) -> str | None:

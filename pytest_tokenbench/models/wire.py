@@ -1,9 +1,12 @@
 """What the backends that ask a server over HTTP have in common."""
 
+import base64
 import ssl
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self, TypeVar
+from urllib.parse import quote
 
 import httpx
 import msgspec
@@ -13,6 +16,7 @@ from pytest_tokenbench.models.base import MalformedReplyError, TimedOutError
 
 CONNECT_SECONDS = 10.0
 SHOWN_CHARACTERS = 300
+HIDDEN = b"***"
 
 Kind = TypeVar("Kind")
 
@@ -70,6 +74,21 @@ def decoded(content: bytes, kind: type[Kind], url: str) -> Kind:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         what = f"what it should not ({plain(str(error))})" if content.strip() else "an empty reply"
         raise MalformedReplyError(f"{url} sent {what}") from None
+
+
+def spellings(key: str | None, credentials: Credentials | None) -> tuple[bytes, ...]:
+    """The secrets in every way that a server may have got them, the longest first."""
+    given = [secret.encode() for secret in (key, *(credentials or ())) if secret]
+    sent = [base64.b64encode(":".join(credentials).encode())] if credentials else []
+    encoded = (quote(secret, safe="").encode() for secret in given)
+    return tuple(sorted({*given, *encoded, *sent}, key=len, reverse=True))
+
+
+def hidden(said: bytes, secrets: Sequence[bytes]) -> bytes:
+    """What a server said, without the secrets should they stand there."""
+    for secret in secrets:
+        said = said.replace(secret, HIDDEN)
+    return said
 
 
 def least_tokens(prompt: str) -> int:

@@ -22,7 +22,7 @@ def render(document: Json, record: RunRecord) -> str:
     parts = [f"# {escape(record.study)}{quick}: {escape(record.model.name)}"]
     parts.append(
         f"{document['documents']} documents, {document['questions']} questions "
-        f"({document['answerable']} answerable), {wording.manner(document)}."
+        f"({document['answerable']} answerable), {escape(wording.manner(document))}."
     )
     parts += [f"**{escape(notice)}**" for notice in wording.notices(document)]
     parts.append(terminal.markdown_table(document, escape))

@@ -167,7 +167,8 @@ class TestTime:
         inner.timeouts.clear()
         ask(model)
         # What crashed is described again, since it may come back as another.
-        assert inner.timeouts == [100.0, 90.0, 90.0, 70.0]
+        # Two thirds of what is left, in case it hangs.
+        assert inner.timeouts == pytest.approx([200 / 3, 60.0, 60.0, 140 / 3])
         assert [one.seconds for one in model.attempts] == [10.0, 20.0]
 
     def test_no_attempt_starts_once_the_time_is_over(self, clock):

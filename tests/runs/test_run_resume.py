@@ -116,9 +116,19 @@ def changed_condition(project: Project) -> None:
     file.write_text(file.read_text().replace("top=1, words=20", "top=2, words=20"))
 
 
+def changed_prompt(project: Project) -> None:
+    project.write(
+        "conftest.py",
+        "from pytest_tokenbench import prompting\n\n"
+        "as_it_was = prompting.template\n"
+        "prompting.template = lambda name: as_it_was(name) + ' Be brief.'\n",
+    )
+
+
 @pytest.mark.parametrize(
     ("change", "says"),
     [
+        (changed_prompt, "the prompt answer has changed"),
         (changed_questions, "the questions file has changed"),
         (changed_corpus, "the document orrin has changed"),
         (changed_condition, "condition B2's top has changed"),
@@ -133,6 +143,17 @@ def test_run_is_not_gone_on_with_when_something_that_counts_has_changed(half, wo
     assert ran.count(says) == 1
     assert ran.count("cannot be gone on with") == 1
     assert len(server.chats) == 0
+
+
+def test_changed_hypothesis_is_told_and_forbids_nothing(half, workers):
+    file = half.path / "test_small.py"
+    file.write_text(file.read_text().replace(">= 0.10", ">= 0.20"))
+    with Server() as server:
+        ran = half.run(workers, SOME, RESUME, server=server)
+
+    assert ran.status == pytest.ExitCode.OK
+    assert len(server.chats) == 2
+    assert ran.count("note: the study file changed while the run lay unfinished") == 1
 
 
 def test_run_is_not_gone_on_with_by_another_model_of_the_same_name(half, workers):
