@@ -162,7 +162,7 @@ class TestMerge:
     @pytest.mark.parametrize(("ended", "expected"), [(0, 0), (1, 1), (2, 2), (4, 2), (-9, 2)])
     def test_pytest_judges_a_whole_and_its_status_is_told(self, tmp_path, monkeypatch, ended, expected):
         study = tmp_path / "test_made.py"
-        study.write_text("# a study\n")
+        study.write_text("@study.trials\n")
         parts = [
             replace(
                 part, record=replace(part.record, hashes={"study": sha256(study.read_bytes()).hexdigest()})
