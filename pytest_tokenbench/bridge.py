@@ -305,8 +305,8 @@ class Bridge:
             shown.add_suite_properties(self._config, outcome.run.record)
             for judgement in outcome.judgements:
                 self._report(session, outcome, judgement)
-            if outcome.unwritten is not None:
-                self._say(outcome.unwritten)
+            for trouble in filter(None, (outcome.run.record.spoilt, outcome.unwritten)):
+                self._say(trouble)
                 if session.exitstatus == pytest.ExitCode.OK:
                     session.exitstatus = pytest.ExitCode.TESTS_FAILED
 

@@ -210,6 +210,11 @@ class Controller:
         folder: Path,
     ) -> RunRecord:
         """The record of a run as it is gone on with, if nothing differs that could change a number."""
+        if old.record.spoilt is not None:
+            raise StartError(
+                f"{self._shown(folder)}: cannot be gone on with, since {old.record.spoilt}, "
+                "and which trials that concerns is not known; begin anew without --tokenbench-resume"
+            )
         models = self._ask_models() if selected - reused else (old.record.model, *old.record.hosts[1:])
         record = self._record(loaded, len(selected | reused), models)
         differences = resume.differences(old.record, record)
@@ -284,32 +289,34 @@ class Controller:
 
         A run that was interrupted is not judged: the trials that it lacks would be those that came late in its order.
         """
-        spoilt_by, doubt = (None, None) if interrupted or not self._models else self._compare_models()
-        doubts = tuple(one for one in (spoilt_by, doubt) if one is not None)
+        spoilt, doubt = self._compare_models(patiently=not interrupted) if self._models else (None, None)
+        if interrupted:
+            doubt = None  # that a server does not answer may be why
         outcomes = []
         for run in self._runs.values():
-            run.record = replace(run.record, doubts=(*run.record.doubts, *doubts))
-            outcomes.append(self._close(run, interrupted=interrupted, spoilt_by=spoilt_by))
+            doubts = (one for one in (*run.record.doubts, spoilt, doubt) if one is not None)
+            run.record = replace(run.record, doubts=tuple(dict.fromkeys(doubts)), spoilt=spoilt)
+            outcomes.append(self._close(run, interrupted=interrupted))
         self._runs.clear()
         return outcomes
 
-    def _compare_models(self) -> tuple[str | None, str | None]:
+    def _compare_models(self, *, patiently: bool) -> tuple[str | None, str | None]:
         """Reads the models again: a sentence on what changed since the start, and one on what could not be read."""
         try:
-            ends = self._worker.model.describe_hosts(patiently=True)
+            ends = self._worker.model.describe_hosts(patiently=patiently)
         except ModelError as error:
             return None, f"whether the model is the same at the end could not be checked ({error})"
         differences = (changed(start, end) for start, end in zip(self._models, ends, strict=True))
         return next((one for one in differences if one is not None), None), None
 
-    def _close(self, run: ActiveRun, *, interrupted: bool, spoilt_by: str | None) -> Outcome:
+    def _close(self, run: ActiveRun, *, interrupted: bool) -> Outcome:
         results = document.results_of(run.as_run())
 
         def ruled(hypothesis: Hypothesis) -> Judgement:
+            if run.record.spoilt is not None:
+                return spoilt(hypothesis, run.record.spoilt)
             if interrupted:
                 return unavailable(hypothesis, UNFINISHED)
-            if spoilt_by is not None:
-                return spoilt(hypothesis, spoilt_by)
             if run.record.shard is not None:
                 return unavailable(
                     hypothesis, f"shard {run.record.shard} is a part of the trials; merge the parts"

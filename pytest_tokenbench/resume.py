@@ -49,7 +49,12 @@ def earlier(settings: Settings, here: Path) -> dict[str, Path]:
     records = dict(_newest_first(settings.reports))
     found: dict[str, Path] = {}
     for folder, record in records.items():
-        if record.study not in found and not _other_options(record, settings) and _is_open(folder, record):
+        if (
+            record.spoilt is None
+            and record.study not in found
+            and not _other_options(record, settings)
+            and _is_open(folder, record)
+        ):
             found[record.study] = folder
     if not found:
         raise RunError(_none_found(records, settings))
@@ -199,7 +204,7 @@ def _other_options(record: RunRecord, settings: Settings) -> list[str]:
 def _none_found(records: Mapping[Path, RunRecord], settings: Settings) -> str:
     here = settings.reports
     for folder, record in records.items():
-        if _is_open(folder, record):
+        if record.spoilt is None and _is_open(folder, record):
             other = ", ".join(_other_options(record, settings))
             return f"no unfinished run in {here} has these options; the newest, {folder}, has {other}"
     return f"{here} has no unfinished run" if records else f"{here} has no run to go on with"

@@ -30,7 +30,7 @@ class RunRecord:
     `scheduled` counts the trials that were to run; `finished` is the end's time (ISO 8601), None for a run that did
     not come to its end. `hosts` has what each host said of the model where there were several; `model` is the first.
     `resumed` are the times at which an unfinished run was gone on with. `doubts` are sentences about what may have
-    spoilt the run, for every report. `condition_options` has each condition's class and what it was made with.
+    spoilt the run, for every report; `spoilt` is the one that did, None if none. `condition_options` has each condition's class and what it was made with.
     """
 
     format: int
@@ -62,6 +62,7 @@ class RunRecord:
     resumed: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
     condition_options: dict[str, dict[str, Any]] = field(default_factory=dict)
+    spoilt: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

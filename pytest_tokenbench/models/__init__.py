@@ -27,9 +27,9 @@ def cache_note(info: ModelInfo) -> str | None:
     """A sentence for the user on what a server keeps of former prompts, where it is known to keep more than the last."""
     if info.options.get("server") == "llama-server":
         return (
-            f"llama-server {info.server_version or ''} keeps former prompts in host memory (8 GiB unless it was told "
-            "otherwise), so that a document asked about some trials ago need not be read anew; for cold prefills "
-            "start it with LLAMA_ARG_CACHE_RAM=0 or use --tokenbench-nonce"
+            f"llama-server {info.server_version or ''} keeps up to 8 GiB of former prompts in host memory, unless it was "
+            "started with LLAMA_ARG_CACHE_RAM=0, so that a document asked about some trials ago need not be read anew; "
+            "to have short prompts cold too, which all begin alike, use --tokenbench-nonce"
         )
     if info.backend != "ollama":
         return None

@@ -77,9 +77,9 @@ class WindowExceededError(ModelError):
     kind = "over_window"
 
     def __init__(self, needed: int | None, window: int | None) -> None:
-        wanted = "more" if needed is None else f"{needed:,} tokens"
         given = "the window" if window is None else f"the window of {window:,} tokens"
-        super().__init__(f"the prompt needs {wanted} and does not fit {given}")
+        told = f"needs {needed:,} tokens and does not fit" if needed is not None else "is longer than"
+        super().__init__(f"the prompt {told} {given}")
         self.needed = needed
         self.window = window
 

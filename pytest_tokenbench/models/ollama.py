@@ -276,7 +276,7 @@ def host_cache_note(info: ModelInfo) -> str | None:
     if version is None or tuple(map(int, version.groups())) < KEEPS_PROMPTS_SINCE:
         return None
     return (
-        f"Ollama {info.server_version} keeps up to {KEPT} of former prompts in host memory, so that a document "
-        "asked about some trials ago need not be read anew; for cold prefills start it with "
-        "LLAMA_ARG_CACHE_RAM=0 or use --tokenbench-nonce"
+        f"Ollama {info.server_version} keeps up to {KEPT} of former prompts in host memory, unless it was started with "
+        "LLAMA_ARG_CACHE_RAM=0, so that a document asked about some trials ago need not be read anew; to have short "
+        "prompts cold too, which all begin alike, use --tokenbench-nonce"
     )

@@ -22,7 +22,8 @@ from pytest_tokenbench.records import Attempt, Generation, ModelInfo
 if TYPE_CHECKING:
     from tenacity import RetryCallState
 
-ATTEMPTS = 5
+# With the pauses between them, a server may take a minute to come back.
+ATTEMPTS = 7
 MORE_FOR_EACH_HOST = 2
 # Seconds before the second attempt, up to as many more by chance; each pause is twice the one before, to an end.
 BACKOFF = 1.0
@@ -30,6 +31,8 @@ LONGEST_PAUSE = 30.0
 # Of the seconds left, what an attempt may take; below so many seconds, all of them.
 SHARE = 2 / 3
 ALL_BELOW = 60.0
+# Seconds after which a host that answers is asked again whether it has the same model still.
+KNOWN_FOR = 30.0
 
 Told = TypeVar("Told")
 
@@ -42,10 +45,10 @@ _UNFIT = (ModelMissingError, ChangedModelError)
 
 @dataclass(slots=True)
 class _Host:
-    """`is_known`: it has the model that the others have, and nothing happened since that was seen."""
+    """`known_at`: when it was seen to have the model that the others have, None if something happened since then."""
 
     model: Model
-    is_known: bool = False
+    known_at: float | None = None
     has_failed: bool = False
 
 
@@ -101,7 +104,7 @@ class Patient:
 
         def ask(left: float) -> Generation:
             ends = time.monotonic() + left
-            if not self._at.is_known:
+            if self._at.known_at is None or time.monotonic() - self._at.known_at > KNOWN_FOR:
                 self._known(left)
             return self._at.model.generate(prompt, max_tokens=max_tokens, timeout=ends - time.monotonic())
 
@@ -140,7 +143,7 @@ class Patient:
         difference = changed(self._info, info) if is_same_host else differing([self._info, info])
         if difference is not None:
             raise ChangedModelError(difference)
-        self._at.is_known = True
+        self._at.known_at = time.monotonic()
         return info
 
     def _patiently(self, ask: Callable[[float], Told], timeout: float | None) -> Told:
@@ -191,7 +194,7 @@ class Patient:
         is_down = isinstance(error, _DOWN)
         self._down = self._down + 1 if is_down else 0
         if is_down:
-            self._at.is_known = False  # it may come back as another
+            self._at.known_at = None  # it may come back as another
         # One that lets the time of a whole trial run out is as good as down.
         if self._down >= _DOWN_AFTER or isinstance(error, (*_UNFIT, TimedOutError)):
             self._move()
@@ -199,7 +202,7 @@ class Patient:
     def _move(self) -> None:
         """To the next host that has not failed, or else just the next."""
         self._at.has_failed = True
-        self._at.is_known = False
+        self._at.known_at = None
         count = len(self._hosts)
         places = [(self._place + step) % count for step in range(1, count)]
         fresh = [place for place in places if not self._hosts[place].has_failed]

@@ -115,9 +115,9 @@ class TestOneHost:
     def test_attempts_are_bounded_and_the_last_error_is_the_one_raised(self):
         inner = ScriptedModel(*[base.BusyError(f"busy {number}") for number in range(9)])
         model = scripted.patient(inner)
-        with pytest.raises(base.BusyError, match="busy 4"):
+        with pytest.raises(base.BusyError, match="busy 6"):
             ask(model)
-        assert [one.message for one in model.attempts] == [f"busy {number}" for number in range(5)]
+        assert [one.message for one in model.attempts] == [f"busy {number}" for number in range(7)]
 
     def test_attempts_are_those_of_the_latest_call(self):
         model = scripted.patient(ScriptedModel(CRASHED, "one", "two"))
@@ -145,8 +145,18 @@ class TestOneHost:
 
 
 class TestTime:
+    def test_a_host_is_asked_every_half_minute_whether_it_has_the_same_model_still(self, clock):
+        inner = ScriptedModel(*(clock.passes(20, text) for text in ("one", "two", "three")), info=INFO)
+        model = Patient([inner], timeout=1e6, sleep=clock.sleep)
+        ask(model)
+        ask(model)  # 20 s later
+        inner.info = replace(inner.info, digest="sha256:other")
+        with pytest.raises(base.ChangedModelError, match="is sha256:other now"):
+            ask(model)  # 40 s later
+        assert len(inner.prompts) == 2
+
     def test_pauses_double_with_some_chance_in_them_up_to_an_end(self, clock):
-        errors = [base.BusyError("busy")] * 5
+        errors = [base.BusyError("busy")] * 7
         seen = []
         for _ in range(30):
             model = Patient([ScriptedModel(*errors)], timeout=1e6, backoff=8.0, sleep=clock.sleep)
@@ -156,7 +166,8 @@ class TestTime:
             clock.slept.clear()
         for pauses in seen:
             assert all(
-                least <= pause <= least + 8 for least, pause in zip([8, 16, 30, 30], pauses, strict=True)
+                least <= pause <= least + 8
+                for least, pause in zip([8, 16, 30, 30, 30, 30], pauses, strict=True)
             )
         assert len(set(seen)) == 30, "chance keeps clients apart"
 
@@ -264,7 +275,7 @@ class TestManyHosts:
         model, models = three(*[(UNREACHABLE,) * 9] * 3)
         with pytest.raises(base.UnreachableError):
             ask(model)
-        assert len(model.attempts) <= 9
+        assert len(model.attempts) <= 7 + 2 * 2
         assert all(len(one.prompts) >= 2 for one in models)
 
     @pytest.mark.parametrize(
@@ -404,7 +415,7 @@ class TestRealServers:
             with pytest.raises(base.MalformedReplyError, match="does not tell how many tokens"):
                 ask(model)
             model.close()
-        assert len(server.chats) == 5
+        assert len(server.chats) == 7
 
     def test_a_dead_server_s_trials_go_to_another_one_and_are_its_own(self):
         with StubOllama(answer=lambda _: "a") as a, StubOllama(answer=lambda _: "b") as b:

@@ -1,11 +1,13 @@
 """Trouble with the model in mid-run: what may pass is asked again, what stays is told once, and no trial is lost."""
 
+import os
+import signal
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from disturbed import measured, settled
+from disturbed import measured, settled, wait_until
 from small_project import EVERY, MODEL, PASSING, STUDY, Project, Ran, Reader, Server
 from stub_ollama import StubModel
 
@@ -101,7 +103,7 @@ def test_five_trials_in_a_row_that_come_to_nothing_end_the_session_with_one_mess
     assert ran.count("what is measured is kept; --tokenbench-resume goes on from there") == 1
     # Those that were under way are waited for.
     assert 5 <= len(errors(ran)) == len(ran.observations) <= 8
-    assert all(len(one["attempts"]) == 5 for one in errors(ran))
+    assert all(len(one["attempts"]) == 7 for one in errors(ran))
     assert ran.verdicts == {"H1": "unavailable", "H3": "unavailable"}
     assert ran.file("run.json")["finished"] is None
 
@@ -150,6 +152,45 @@ def test_model_that_changed_during_the_run_is_an_error_that_names_both(make_proj
     assert ran.count(f"note: {told}") == 1
     assert ran.file("report.md").count(told) >= 1
     assert ran.status == pytest.ExitCode.TESTS_FAILED
+
+
+def test_run_whose_model_changed_is_not_gone_on_with_nor_judged_anew(make_project, workers):
+    project = make_project(study=STUDY + PASSING)
+    with Server() as server:
+        in_mid_run(server, other_digest)
+        spoilt = project.run(workers, SOME, server=server)
+        newest = project.run(workers, SOME, RESUME, server=server)
+        named = project.run(workers, SOME, f"{RESUME}={spoilt.folder}", server=server)
+
+    assert newest.status == named.status == pytest.ExitCode.USAGE_ERROR
+    assert newest.count("has no unfinished run") == 1
+    assert named.count("cannot be gone on with, since the model digest at") == 1
+    assert spoilt.verdicts == {"H1": "error", "H3": "error"}
+
+
+def test_changed_model_fails_a_study_without_hypotheses_too(make_project, workers):
+    with Server() as server:
+        in_mid_run(server, other_digest)
+        ran = make_project().run(workers, SOME, server=server, columns=300)
+        told = f"the model digest at {server.url} was {StubModel().digest} and is {'f' * 64} now"
+
+    assert ran.status == pytest.ExitCode.TESTS_FAILED
+    assert ran.count(f"tokenbench: {told}") == 1
+
+
+def test_model_that_changed_before_an_interruption_is_noticed(make_project, workers):
+    project = make_project(study=STUDY + PASSING)
+    with Server(delay=0.1) as server:
+        in_mid_run(server, other_digest)
+        process = project.start(workers, SOME, server=server)
+        wait_until(lambda: len(server.chats) >= 9, process)
+        os.kill(process.pid, signal.SIGINT)
+        ran = project.ended(process)
+        again = project.run(workers, SOME, f"{RESUME}={ran.folder}", server=server)
+
+    assert ran.status == pytest.ExitCode.INTERRUPTED
+    assert ran.file("run.json")["spoilt"].startswith("the model digest at")
+    assert again.status == pytest.ExitCode.USAGE_ERROR
 
 
 def test_model_that_was_removed_in_mid_run_ends_it_and_resume_needs_it_back(make_project, workers, some):
