@@ -11,13 +11,14 @@ from typing import Any, cast
 import pytest
 
 from pytest_tokenbench import options
+from pytest_tokenbench.comparing import Compared
 from pytest_tokenbench.controller import Controller, Outcome, StartError, StopRunError
 from pytest_tokenbench.handout import ColdPool, Pool, SharedPool, Work
 from pytest_tokenbench.loading import Loaded, StudyError
 from pytest_tokenbench.marker import PROPERTY, refuse_unrecognised, study_of
 from pytest_tokenbench.records import Observation, Status, decode, encode
+from pytest_tokenbench.reporting import comparison, terminal
 from pytest_tokenbench.reporting import items as shown
-from pytest_tokenbench.reporting import terminal
 from pytest_tokenbench.reporting.items import Teststatus
 from pytest_tokenbench.scheduling import Order, TrialKey
 from pytest_tokenbench.study import Study
@@ -305,10 +306,12 @@ class Bridge:
             shown.add_suite_properties(self._config, outcome.run.record)
             for judgement in outcome.judgements:
                 self._report(session, outcome, judgement)
-            for trouble in filter(None, (outcome.run.record.spoilt, outcome.unwritten)):
+            troubles = [one for one in (outcome.run.record.spoilt, outcome.unwritten) if one is not None]
+            for trouble in troubles:
                 self._say(trouble)
-                if session.exitstatus == pytest.ExitCode.OK:
-                    session.exitstatus = pytest.ExitCode.TESTS_FAILED
+            is_shut = outcome.compared is not None and outcome.compared.failures
+            if (troubles or is_shut) and session.exitstatus == pytest.ExitCode.OK:
+                session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def _report(self, session: pytest.Session, outcome: Outcome, judgement: Any) -> None:
         for report in shown.hypothesis_reports(outcome.run, judgement, strict=self.settings.strict):
@@ -328,6 +331,8 @@ class Bridge:
             reporter.section(title)
             for line, markup in terminal.summary(outcome.document, width):
                 reporter.write_line(line, **markup)
+            if outcome.compared is not None:
+                self._show_compared(reporter, outcome.compared, width)
             folder = outcome.run.folder
             where = (
                 folder.relative_to(self._config.rootpath)
@@ -337,6 +342,15 @@ class Bridge:
             reporter.write_line(f"run folder: {where}")
             for line in terminal.wrapped(shown.LEGEND, width):
                 reporter.write_line(line)
+
+    def _show_compared(self, reporter: pytest.TerminalReporter, compared: Compared, width: int) -> None:
+        reporter.write_line("")
+        if compared.document is None:
+            for line in terminal.wrapped(f"--tokenbench-compare: {'; '.join(compared.failures)}", width):
+                reporter.write_line(line, red=True)
+        else:
+            for line, markup in comparison.summary(compared.document, width, self.settings.gates):
+                reporter.write_line(line, **markup)
 
     def close(self) -> None:
         """Gives back what this process holds."""

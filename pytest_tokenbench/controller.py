@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pytest_tokenbench import prices, resume, run_folder
+from pytest_tokenbench.comparing import Compared, Former
 from pytest_tokenbench.handout import Work
 from pytest_tokenbench.hypotheses import Judgement, judge, spoilt, unavailable
 from pytest_tokenbench.ledger import TORN, Ledger
@@ -63,12 +64,14 @@ class ActiveRun:
 class Outcome:
     """What came out of one study's run: the results document and the judgements behind it.
 
-    `unwritten` says why the run folder lacks it, None where it does not.
+    `compared` is what came of comparing it with an earlier run, None where that was not asked for or the run did not
+    end. `unwritten` says why the run folder lacks it, None where it does not.
     """
 
     run: ActiveRun
     judgements: tuple[Judgement, ...]
     document: document.Json
+    compared: Compared | None = None
     unwritten: str | None = None
 
 
@@ -82,6 +85,7 @@ class Controller:
         self._say = say
         self._runs: dict[str, ActiveRun] = {}
         self._prices: tuple[Price, ...] = ()
+        self._former: Former | None = None
         self._models: tuple[ModelInfo, ...] = ()
         self._in_a_row = 0
 
@@ -109,6 +113,10 @@ class Controller:
                         f"{self._shown(earlier[study])} is a run of {study!r}, "
                         f"which is not among the collected studies ({', '.join(names)})"
                     )
+            if self.settings.compare is not None:
+                studies = {loaded.study.name: loaded.conditions.keys() for loaded, _ in chosen}
+                shown = self._shown(self.settings.compare)
+                self._former = Former.read(self.settings.compare, shown, self.settings.gates, studies)
             for loaded, selected in chosen:
                 self._begin(loaded, selected, earlier.get(loaded.study.name))
         except UnreachableError as error:
@@ -330,16 +338,18 @@ class Controller:
             verdicts=tuple(judgement.verdict for judgement in judgements),
         )
         made = document.build(run.as_run())
-        unwritten = None
+        compared = unwritten = None
         try:
             run_folder.write_record(run.folder, run.record)
             write_reports(run.folder, made, run.record)
+            if self._former is not None and not interrupted:
+                compared = self._former.compare(run.as_run(), run.folder)
             run.close()
         except OSError as error:
             unwritten = (
                 f"{error.filename or run.folder} cannot be written ({error.strerror or error}); {GO_ON}"
             )
-        return Outcome(run, judgements, made, unwritten)
+        return Outcome(run, judgements, made, compared, unwritten)
 
     def _shown(self, path: Path) -> str:
         return str(path.relative_to(self._root) if path.is_relative_to(self._root) else path)

@@ -10,6 +10,7 @@ import pytest
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pytest_tokenbench.gates import Gate
     from pytest_tokenbench.hosting import Hosting
     from pytest_tokenbench.scheduling import Order
     from pytest_tokenbench.settings import Settings, Shard
@@ -20,9 +21,10 @@ def add(parser: pytest.Parser) -> None:
     group = parser.getgroup("tokenbench", "tokenbench: token cost and accuracy studies")
 
     def option(name: str, text: str, **settings: Any) -> None:
-        group.addoption(f"--tokenbench-{name}", dest=f"tokenbench_{name}", help=text, **settings)
+        key = f"tokenbench_{name.replace('-', '_')}"
+        group.addoption(f"--tokenbench-{name}", dest=key, help=text, **settings)
         kind: Literal["bool", "string"] = "bool" if settings.get("action") == "store_true" else "string"
-        parser.addini(f"tokenbench_{name}", text, type=kind, default=None)
+        parser.addini(key, text, type=kind, default=None)
 
     option(
         "model",
@@ -81,6 +83,19 @@ def add(parser: pytest.Parser) -> None:
         const="",
     )
     option("shard", "Run one part of the trials, as 2/5; `tokenbench merge` joins the parts.", metavar="I/N")
+    option(
+        "compare",
+        "Compare with this earlier run of the study when the last trial is in; also writes compare.md and "
+        "compare.json into the run folder.",
+        metavar="RUN",
+    )
+    option(
+        "compare-fail",
+        "Fail the session where a condition lost more since that run, beyond noise: accuracy:D25:3 is 3 points. "
+        "May be given several times.",
+        metavar="GATE",
+        action="append",
+    )
     option("prices", "TOML file with prices per million tokens; adds cost per question.", metavar="FILE")
 
 
@@ -115,7 +130,7 @@ def read(config: pytest.Config) -> "Settings":
         quick=quick,
         reports=config.rootpath / (given("reports") or "reports"),
         strict=bool(given("strict")),
-        prices=_prices(config),
+        prices=_path(config, "prices"),
         preparations=config.rootpath / ".tokenbench" / "preparations",
         order=_order(given("order"), quick=quick),
         nonce=bool(given("nonce")),
@@ -124,6 +139,8 @@ def read(config: pytest.Config) -> "Settings":
         resume=given("resume"),
         shard=_shard(given("shard")),
         first_host=getattr(config, "workerinput", {}).get("tokenbench_host", 0),
+        compare=_path(config, "compare"),
+        gates=_gates(given("compare_fail"), given("compare")),
     )
 
 
@@ -235,9 +252,38 @@ def _shard(given: str | None) -> "Shard | None":
     return Shard(number, of)
 
 
-def _prices(config: pytest.Config) -> "Path | None":
-    """The file named on the command line, as seen from where that was typed, or in the ini file, from the root."""
-    typed, kept = config.getoption("tokenbench_prices"), config.getini("tokenbench_prices")
+def compared(settings: "Settings") -> None:
+    """Checks that there is a run to compare with, before anything is collected.
+
+    Raises:
+        pytest.UsageError: There is none.
+    """
+    from pytest_tokenbench import run_folder  # noqa: PLC0415
+
+    if settings.compare is not None:
+        try:
+            run_folder.read_record(settings.compare)
+        except run_folder.RunError as error:
+            raise _unusable("compare", str(error)) from error
+
+
+def _gates(given: str | list[str] | None, compare: str | None) -> "tuple[Gate, ...]":
+    """On the command line one each time, in the ini file separated by spaces."""
+    if not given:
+        return ()
+    if not compare:
+        raise _unusable("compare-fail", "there is no run to compare with; name one with --tokenbench-compare")
+    from pytest_tokenbench.gates import Gate  # noqa: PLC0415
+
+    try:
+        return tuple(map(Gate.parse, given.split() if isinstance(given, str) else given))
+    except ValueError as error:
+        raise _unusable("compare-fail", str(error)) from error
+
+
+def _path(config: pytest.Config, name: str) -> "Path | None":
+    """The path given on the command line, as seen from where that was typed, or in the ini file, from the root."""
+    typed, kept = config.getoption(f"tokenbench_{name}"), config.getini(f"tokenbench_{name}")
     if typed:
         return config.invocation_params.dir.joinpath(typed)
     return config.rootpath.joinpath(kept) if kept else None

@@ -29,6 +29,7 @@ def pytest_configure(config: pytest.Config) -> None:
         settings = options.read(config)
         if settings.resume is not None:
             options.earlier_runs(config, settings)
+        options.compared(settings)
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

@@ -2,8 +2,12 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pytest_tokenbench.scheduling import Order
+
+if TYPE_CHECKING:
+    from pytest_tokenbench.gates import Gate
 
 DEFAULT_MODELS = {"ollama": "qwen2.5:7b-instruct", "embedded": "smollm2-135m"}
 # The backends that have no default model take it from the option alone.
@@ -35,7 +39,8 @@ class Settings:
 
     `hosts` are in the order given, none for the backend's default; this process asks that at `first_host` first.
     `timeout` is what one trial may take in seconds, all attempts together. `resume` is None for a new run, "" for
-    going on with the newest unfinished one, else the folder to go on with.
+    going on with the newest unfinished one, else the folder to go on with. `compare` is the folder of the run to
+    compare with, `gates` what may not get worse since.
     """
 
     backend: str
@@ -54,6 +59,8 @@ class Settings:
     resume: str | None = None
     shard: Shard | None = None
     first_host: int = 0
+    compare: Path | None = None
+    gates: "tuple[Gate, ...]" = ()
 
     @property
     def window(self) -> int:

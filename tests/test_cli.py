@@ -11,6 +11,7 @@ import pytest
 from pytest_tokenbench.cli import main
 from pytest_tokenbench.models import weights, widening
 from pytest_tokenbench.models.base import ModelMissingError
+from pytest_tokenbench.records import Outcome, Scores
 
 
 def status(*arguments: object) -> int:
@@ -213,6 +214,78 @@ class TestMerge:
         assert capsys.readouterr().err == "reports/made: Not a directory\n"
 
 
+class TestCompare:
+    @pytest.fixture
+    def runs(self, tmp_path) -> tuple[Path, Path]:
+        """Two runs, the second of which has every answer of C wrong."""
+        made = made_runs.run()
+        wrong = [
+            replace(
+                one, outcome=Outcome.WRONG, answer="no", scores=Scores(abstained=False, correct=False, f1=0.0)
+            )
+            if one.condition == "C"
+            else one
+            for one in made.observations
+        ]
+        spoilt = replace(made, observations=tuple(wrong))
+        return made_runs.written(tmp_path / "first", made), made_runs.written(tmp_path / "second", spoilt)
+
+    def test_a_loss_is_shown_in_a_table_and_answer_by_answer(self, runs, capsys):
+        assert status("compare", *runs) == 0
+        out, err = capsys.readouterr()
+        assert "100% -> 0%" in out
+        assert 'C correct -> wrong: "Finch" -> "no"' in out
+        assert not err
+
+    def test_as_markdown_it_is_the_same_with_its_file_names(self, runs, capsys):
+        assert status("compare", *runs, "--markdown") == 0
+        out = capsys.readouterr().out
+        assert out.startswith("# Comparison of two runs\n")
+        assert "100% -> 0%" in out
+
+    def test_as_json_it_can_be_read(self, runs, capsys):
+        assert status("compare", *runs, "--json") == 0
+        made = json.loads(capsys.readouterr().out)
+        assert made["conditions"]["C"]["measures"]["accuracy"]["difference"] == -1
+
+    @pytest.mark.parametrize(
+        ("gates", "expected", "told"),
+        [
+            (["accuracy:A:0"], 0, []),
+            (
+                ["accuracy:C:3"],
+                1,
+                [
+                    "accuracy of C fell by 100.0 points [100.0, 100.0] from the first run to the second, more than 3"
+                ],
+            ),
+            (
+                ["accuracy:A:0", "made_up:C:1"],
+                1,
+                ["made_up:C:1 cannot be judged: made_up of C was not measured"],
+            ),
+        ],
+    )
+    def test_a_gate_that_is_shut_is_status_1_and_one_sentence(self, runs, capsys, gates, expected, told):
+        arguments = [part for gate in gates for part in ("--fail", gate)]
+        assert status("compare", *runs, *arguments) == expected
+        lines = capsys.readouterr().err.splitlines()
+        assert [line[: len(wanted)] for line, wanted in zip(lines, told, strict=True)] == told
+
+    def test_what_is_no_gate_is_status_2(self, runs, capsys):
+        assert status("compare", *runs, "--fail", "accuracy") == 2
+        assert capsys.readouterr().err.startswith(
+            "--fail: 'accuracy' is no gate; write MEASURE:CONDITION:POINTS"
+        )
+
+    @pytest.mark.parametrize("place", [0, 1])
+    def test_a_folder_without_a_run_is_one_sentence_and_status_2(self, runs, tmp_path, capsys, place):
+        folders = list(runs)
+        folders[place] = tmp_path
+        assert status("compare", *folders) == 2
+        assert capsys.readouterr().err == f"{tmp_path}: holds no run (run.json is missing)\n"
+
+
 def test_what_a_run_folder_says_cannot_steer_the_terminal(run, capsys):
     text = (run / "observations.jsonl").read_text()
     (run / "observations.jsonl").write_text(text.replace('"study":"made"', '"study":"\\u001b[31m"', 1))
@@ -259,8 +332,12 @@ class TestHelp:
     @pytest.mark.parametrize(
         ("command", "named"),
         [
-            ([], ["corpus", "report", "merge", "models"]),
-            (["corpus"], ["verify", "sample", "pin"]),
+            ([], ["init", "doctor", "corpus", "report", "merge", "compare", "models"]),
+            (["corpus"], ["verify", "sample", "pin", "add"]),
+            (["corpus", "add"], ["FILE", ".pdf", "--licence"]),
+            (["init"], ["DIR"]),
+            (["doctor"], ["--backend", "--model", "--host"]),
+            (["compare"], ["RUN_A", "RUN_B", "--markdown", "--json", "--fail"]),
             (["report"], ["RUN"]),
             (["merge"], ["RUN", "--into"]),
             (["models"], ["pull"]),
@@ -278,7 +355,18 @@ class TestHelp:
         assert max(map(len, text.splitlines())) <= 80
 
     @pytest.mark.parametrize(
-        "command", [[], ["corpus"], ["models"], ["models", "pull"], ["report"], ["merge"], ["repot"]]
+        "command",
+        [
+            [],
+            ["corpus"],
+            ["models"],
+            ["models", "pull"],
+            ["report"],
+            ["merge"],
+            ["compare"],
+            ["init"],
+            ["repot"],
+        ],
     )
     def test_half_a_command_is_status_2_with_the_usage(self, capsys, command):
         with pytest.raises(SystemExit) as ended:

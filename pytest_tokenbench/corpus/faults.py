@@ -22,8 +22,9 @@ class Fault:
     breach: Breach = Breach.CONTENT
 
     def __str__(self) -> str:
-        """One line: file, place, sentence."""
-        return ": ".join(part for part in (self.file, self.where, self.sentence) if part)
+        """One line: file, place, sentence. What the material could steer a terminal with is escaped."""
+        line = ": ".join(part for part in (self.file, self.where, self.sentence) if part)
+        return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in line)
 
 
 class CorpusError(Exception):

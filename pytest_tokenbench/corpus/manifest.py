@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pytest_tokenbench.corpus import files, passages, schema
+from pytest_tokenbench.corpus import entries, files, passages, schema
 from pytest_tokenbench.corpus.faults import Breach, CorpusError, Fault
 from pytest_tokenbench.records import Document, OriginalSource, Source, WikipediaSource
 
@@ -33,12 +33,13 @@ def load(folder: Path) -> tuple[Manifest, list[Fault]]:
         CorpusError: The manifest itself cannot be read or departs from its schema.
     """
     shown = f"{folder.name}/{FILE}"
-    path = files.inside(folder, FILE, shown)
-    value = files.parse_json(files.decode(files.read_bytes(path, shown), shown), shown)
-    faults = schema.check(value, "manifest.schema.json", shown, "document")
-    if faults:
-        raise CorpusError(faults)
+    value = read(folder)
     faults = _duplicates(value["documents"], shown)
+    if entries.is_bare(folder, FILE):
+        sentence = (
+            "there is none; the texts are taken as they stand, and `tokenbench corpus pin` records them"
+        )
+        faults.append(Fault(shown, "", sentence, Breach.PIN))
     max_words = value["cut"]["max_words"] if "cut" in value else None
     documents = []
     unread = set()
@@ -54,10 +55,27 @@ def load(folder: Path) -> tuple[Manifest, list[Fault]]:
     return Manifest(tuple(documents), max_words, frozenset(unread)), faults
 
 
-def _duplicates(entries: list[dict[str, Any]], shown: str) -> list[Fault]:
+def read(folder: Path) -> dict[str, Any]:
+    """The manifest's JSON value; what it would be where the folder has texts alone.
+
+    Raises:
+        CorpusError: It cannot be read or departs from its schema.
+    """
+    shown = f"{folder.name}/{FILE}"
+    if entries.is_bare(folder, FILE):
+        return {"documents": entries.gathered(folder, FILE)}
+    path = files.inside(folder, FILE, shown)
+    value: dict[str, Any] = files.parse_json(files.decode(files.read_bytes(path, shown), shown), shown)
+    faults = schema.check(value, "manifest.schema.json", shown, "document")
+    if faults:
+        raise CorpusError(faults)
+    return value
+
+
+def _duplicates(listed: list[dict[str, Any]], shown: str) -> list[Fault]:
     faults = []
     for key in ("id", "file"):
-        for name, times in Counter(entry[key] for entry in entries).items():
+        for name, times in Counter(entry[key] for entry in listed).items():
             if times > 1:
                 where = f'document "{name}"' if key == "id" else ""
                 faults.append(
@@ -88,6 +106,7 @@ def _document(
     if max_words is not None and not passages.is_cut(text, max_words):
         sentence = f"does not end at the first paragraph boundary after {max_words:,} words ({words:,} words)"
         faults.append(Fault(file_shown, "", sentence, Breach.PIN))
+    faults += _original(folder, entry, shown, where)
     if not passages.paragraphs(text):
         faults.append(Fault(file_shown, "", "has no paragraph"))
     document = Document(
@@ -101,6 +120,18 @@ def _document(
         text=text,
     )
     return document, faults
+
+
+def _original(folder: Path, entry: dict[str, Any], shown: str, where: str) -> list[Fault]:
+    """Whether what the text was converted from has changed, where that lies in the folder."""
+    made_from = entry.get("converted")
+    if made_from is None or not (folder / made_from["file"]).exists():
+        return []
+    path = files.inside(folder, made_from["file"], shown, where)
+    if files.sha256(files.read_bytes(path, f"{folder.name}/{made_from['file']}")) == made_from["sha256"]:
+        return []
+    sentence = f"its text was made from another {made_from['file']} than this; convert it anew, or restore it"
+    return [Fault(shown, where, sentence, Breach.PIN)]
 
 
 def _source(value: dict[str, Any]) -> Source:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 
-_HEADING = re.compile(r"==+ [^\n]*[^\s=] ==+")
+_HEADING = re.compile(r"==+ [^\n]*[^\s=] ==+|#{1,6} [^\n]*\S")
 
 
 def blocks(text: str) -> list[str]:
@@ -12,7 +12,7 @@ def blocks(text: str) -> list[str]:
 
 
 def is_heading(block: str) -> bool:
-    """Whether a block is a section heading: a single line `== Heading ==`."""
+    """Whether a block is a section heading: a single line `== Heading ==`, or Markdown's `## Heading`."""
     return _HEADING.fullmatch(block) is not None
 
 

@@ -1,4 +1,4 @@
-"""questions.json: reading it, and checking it against the documents."""
+"""The questions, as JSON, JSON lines or CSV: reading them, and checking them against the documents."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_tokenbench import scoring
-from pytest_tokenbench.corpus import files, passages, sampling, schema
+from pytest_tokenbench.corpus import files, passages, sampling, schema, tabular
 from pytest_tokenbench.corpus.faults import Breach, CorpusError, Fault
 from pytest_tokenbench.corpus.manifest import Manifest
 from pytest_tokenbench.records import Document, Question
@@ -37,17 +37,25 @@ def load(path: Path, shown: str) -> tuple[Questions, list[Fault]]:
     Raises:
         CorpusError: The file cannot be read or departs from its schema.
     """
-    value = files.parse_json(files.decode(files.read_bytes(path, shown), shown), shown)
-    faults = schema.check(value, "questions.schema.json", shown, "question")
-    if faults:
-        raise CorpusError(faults)
+    value = _read(path, shown)
     entries = value if isinstance(value, list) else value["questions"]
+    faults = []
     for name, times in Counter(entry["id"] for entry in entries).items():
         if times > 1:
             sentence = f"the id stands {times} times; each must be unique"
             faults.append(Fault(shown, f'question "{name}"', sentence))
     record = None if isinstance(value, list) else value.get("sampling")
     return Questions(tuple(map(_question, entries)), _sampling(record)), faults
+
+
+def _read(path: Path, shown: str) -> Any:
+    if path.suffix.lower() in tabular.READERS:
+        return tabular.read(path, shown)
+    value = files.parse_json(files.decode(files.read_bytes(path, shown), shown), shown)
+    faults = schema.check(value, "questions.schema.json", shown, "question")
+    if faults:
+        raise CorpusError(faults)
+    return value
 
 
 def _question(entry: dict[str, Any]) -> Question:

@@ -37,16 +37,23 @@ def check(value: Any, schema: str, shown: str, noun: str) -> list[Fault]:
 
     `noun` names what the lists hold ("question", "document") for places without an id.
     """
+    return [Fault(shown, _place(value, path, noun), said) for path, said in departures(value, schema)]
+
+
+def departures(value: Any, schema: str) -> list[tuple[list[str | int], str]]:
+    """As `check`: the path of keys and indices to each, and its sentence."""
     errors = sorted(
         _validator(schema).iter_errors(value), key=lambda error: list(map(str, error.absolute_path))
     )
-    return [Fault(shown, _place(value, error, noun), _sentence(error)) for error in errors]
+    # Several parts of a schema may ask the same of one place.
+    found = dict.fromkeys((tuple(error.absolute_path), _sentence(error)) for error in errors)
+    return [(list(path), sentence) for path, sentence in found]
 
 
-def _place(value: Any, error: ValidationError, noun: str) -> str:
+def _place(value: Any, path: list[str | int], noun: str) -> str:
     owner = ""
     node = value
-    for step in error.absolute_path:
+    for step in path:
         node = node[step]
         if isinstance(step, int) and isinstance(node, dict):
             name = node.get("id")

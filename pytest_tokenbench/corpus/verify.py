@@ -4,10 +4,11 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from pytest_tokenbench.corpus import files, manifest, questions, sums
+from pytest_tokenbench.corpus import entries, files, manifest, questions, sums
 from pytest_tokenbench.corpus.faults import Breach, CorpusError, Fault
 from pytest_tokenbench.corpus.manifest import Manifest
 from pytest_tokenbench.corpus.questions import Questions
+from pytest_tokenbench.opening import replace_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,28 +59,31 @@ def read(corpus: Path, questions_file: Path) -> Material:
     if documents is None or asked is None:
         raise CorpusError(faults)
     faults.extend(questions.check(asked, documents, shown))
-    faults.extend(sums.check(_pinned(corpus, questions_file, documents), corpus))
+    if not entries.is_bare(corpus, manifest.FILE):
+        faults.extend(sums.check(_pinned(corpus, questions_file, documents), corpus))
     return Material(documents, asked, tuple(sorted(faults, key=lambda fault: fault.breach is Breach.PIN)))
 
 
 def pin(corpus: Path, questions_file: Path) -> Path:
     """Records the present words and hashes of every document in the manifest, then the sums; returns their file.
 
+    A folder that has texts alone gets a manifest.
+
     Raises:
-        CorpusError: The manifest or a document cannot be read; nothing has been written then.
+        CorpusError: The manifest, a document or the questions cannot be read; nothing has been written then.
     """
-    shown = f"{corpus.name}/{manifest.FILE}"
+    files.read_bytes(questions_file, questions_file.name)
     documents, faults = manifest.load(corpus)
     faults = [fault for fault in faults if fault.breach is Breach.CONTENT]
     if faults:
         raise CorpusError(faults)
-    path = files.inside(corpus, manifest.FILE, shown)
-    value = json.loads(path.read_text(encoding="utf-8"))
+    value = manifest.read(corpus)
     for entry, document in zip(value["documents"], documents.documents, strict=True):
         entry["words"], entry["sha256"] = document.words, document.sha256
-    path.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    # Replaced and not written into: whatever a link there leads to stays as it is.
+    replace_text((corpus / manifest.FILE).resolve(), json.dumps(value, indent=2, ensure_ascii=False) + "\n")
     target = corpus / sums.FILE
-    target.write_text(sums.render(_pinned(corpus, questions_file, documents), corpus), encoding="utf-8")
+    replace_text(target, sums.render(_pinned(corpus, questions_file, documents), corpus))
     return target
 
 

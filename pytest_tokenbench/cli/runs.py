@@ -1,0 +1,121 @@
+"""tokenbench report, merge and compare: what came out of runs."""
+
+import argparse
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pytest_tokenbench.cli.status import DIFFERENCE, FAULT
+
+if TYPE_CHECKING:
+    from pytest_tokenbench.cli.status import Commands
+    from pytest_tokenbench.run_folder import Run
+
+_FOLDER = "reports/STUDY/TIME-MODEL"
+
+
+def add(commands: "Commands") -> None:
+    """Adds the commands."""
+    report = commands.add_parser(
+        "report", help="recompute what came out of a run from its ledger, and show it"
+    )
+    report.add_argument("run", type=Path, metavar="RUN", help=f"folder of the run: {_FOLDER}")
+    report.set_defaults(run_command=_report)
+    merge = commands.add_parser("merge", help="join the shards of a run, or what else was run in parts")
+    merge.add_argument("runs", type=Path, nargs="+", metavar="RUN", help=f"folders of the runs: {_FOLDER}")
+    merge.add_argument(
+        "--into",
+        type=Path,
+        default=Path("reports"),
+        metavar="DIR",
+        help="reports folder in which the joined run gets a folder of its own (default: reports)",
+    )
+    merge.set_defaults(run_command=_merge)
+    compare = commands.add_parser("compare", help="show what changed from one run to another")
+    compare.add_argument("first", type=Path, metavar="RUN_A", help=f"folder of the first run: {_FOLDER}")
+    compare.add_argument("second", type=Path, metavar="RUN_B", help="folder of the second")
+    form = compare.add_mutually_exclusive_group()
+    form.add_argument("--markdown", action="store_true", help="as Markdown, with everything")
+    form.add_argument("--json", action="store_true", help="as JSON")
+    compare.add_argument(
+        "--fail",
+        action="append",
+        default=[],
+        metavar="GATE",
+        help="exit status 1 where the second run lost more, beyond noise: accuracy:D25:3 is 3 points (repeatable)",
+    )
+    compare.set_defaults(run_command=_compare)
+
+
+def _report(options: argparse.Namespace) -> int:
+    from pytest_tokenbench import run_folder  # noqa: PLC0415  # as in `_show`
+
+    _show(options.run, run_folder.read(options.run))
+    print(f"rewrote {options.run / run_folder.RESULTS} and {options.run / run_folder.REPORT}")
+    return 0
+
+
+def _show(folder: Path, run: "Run") -> None:
+    """Writes the reports of a run and prints its tables."""
+    # These import pytest and numpy, which the other commands can do without.
+    from pytest_tokenbench.reporting import document, files, terminal  # noqa: PLC0415
+
+    made = document.build(run)
+    files.write_reports(folder, made, run.record)
+    for line, _ in terminal.summary(made, shutil.get_terminal_size().columns):
+        print(line)
+
+
+def _merge(options: argparse.Namespace) -> int:
+    from pytest_tokenbench import merging, run_folder  # noqa: PLC0415  # for this command alone
+
+    if len(options.runs) == 1:
+        raise merging.MergeError(f"{options.runs[0]} is one run; name at least two")
+    joined = merging.join({str(folder): run_folder.read(folder) for folder in options.runs})
+    folder = merging.write(options.into, joined.run)
+    print(
+        f"merged {len(options.runs)} runs, {len(joined.run.observations):,} trials, into {folder}", flush=True
+    )
+    file = None if joined.missing else merging.study_file(joined.run.record, Path.cwd())
+    if file is not None:
+        pytest = [sys.executable, "-m", "pytest", *merging.judging(folder, joined, file)]
+        status = subprocess.run(pytest, check=False).returncode  # noqa: S603  # this Python, without a shell
+        return status if status in {0, 1} else FAULT
+    _show(folder, joined.run)
+    resume = f"pytest --tokenbench-resume={folder}, with the options of these runs,"
+    if joined.missing:
+        print(f"missing: {', '.join(joined.missing)}; {resume} asks them and gives the verdicts")
+        return 0
+    name = run_folder.printable(joined.run.record.study_file)
+    reason = f"{name} does not stand in {Path.cwd()} or above it as it was in these runs"
+    print(f"no verdicts: {reason}; {resume} gives them", file=sys.stderr)
+    return FAULT
+
+
+def _compare(options: argparse.Namespace) -> int:
+    from pytest_tokenbench import comparison, run_folder  # noqa: PLC0415  # for this command alone
+    from pytest_tokenbench.gates import Gate  # noqa: PLC0415
+    from pytest_tokenbench.reporting import comparison as shown  # noqa: PLC0415
+
+    try:
+        gates = [Gate.parse(given) for given in options.fail]
+    except ValueError as error:
+        print(f"--fail: {error}", file=sys.stderr)
+        return FAULT
+    folders = options.first, options.second
+    first, second = map(run_folder.read, folders)
+    made = comparison.build(first, second, (str(options.first), str(options.second)))
+    if options.json:
+        print(shown.as_text(made), end="")
+    elif options.markdown:
+        print(shown.markdown(made, gates), end="")
+    else:
+        for line, _ in shown.summary(made, shutil.get_terminal_size().columns, gates):
+            print(line)
+    failures = shown.failures(made, gates)
+    if failures:
+        sys.stdout.flush()
+        print(*failures, sep="\n", file=sys.stderr)
+    return DIFFERENCE if failures else 0

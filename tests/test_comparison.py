@@ -1,0 +1,363 @@
+"""Two runs side by side. Runs are made by hand; what is known of one run with both as its conditions is the oracle."""
+
+import json
+import re
+from dataclasses import replace
+
+import made_runs
+import pytest
+
+from pytest_tokenbench import comparison
+from pytest_tokenbench.comparison import CompareError
+from pytest_tokenbench.gates import Gate
+from pytest_tokenbench.records import ModelInfo, Observation, Outcome, Question, Scores
+from pytest_tokenbench.reporting import comparison as shown
+from pytest_tokenbench.results import Results
+from pytest_tokenbench.run_folder import Run
+
+KINDS = ("who", "when", "how many", "where")
+ANSWERABLE = tuple(
+    Question(
+        f"{'mill' if number < 20 else 'quay'}-q{number:02}",
+        "mill" if number < 20 else "quay",
+        f"What is {number}?",
+        (str(number),),
+        answerable=True,
+        slices={"kind": KINDS[number % 4]},
+    )
+    for number in range(40)
+)
+UNANSWERABLE = tuple(
+    Question(f"quay-u{number}", "quay", f"Where is {number}?", (), answerable=False) for number in range(8)
+)
+QUESTIONS = ANSWERABLE + UNANSWERABLE
+# The places of the questions that each run gets wrong under D25.
+WRONG = (set(range(5)), set(range(3, 20)))
+
+
+def seen(
+    question: Question, condition: str, *, right: bool, repeat: int = 0, tokens: int = 100
+) -> Observation:
+    made = made_runs.observation(
+        Question(question.id, question.document, "", ("x",), answerable=True), condition, tokens, repeat
+    )
+    if question.answerable:
+        outcome = Outcome.CORRECT if right else Outcome.WRONG
+        scores = Scores(abstained=False, correct=right, f1=float(right))
+    else:
+        outcome = Outcome.ABSTAINED if right else Outcome.MADE_UP
+        scores = Scores(abstained=right, made_up=not right)
+    return replace(made, outcome=outcome, scores=scores, answer="right" if right else "wrong")
+
+
+def observations(wrong: set[int], condition: str = "D25", tokens: int = 100) -> tuple[Observation, ...]:
+    return tuple(
+        seen(question, condition, right=place not in wrong, tokens=tokens + place)
+        for place, question in enumerate(QUESTIONS)
+    )
+
+
+def run(*trials: Observation, **changes) -> Run:
+    record = replace(
+        made_runs.record(),
+        questions=QUESTIONS,
+        conditions=("A", "D25"),
+        recipes={},
+        scheduled=2 * len(QUESTIONS),
+    )
+    return Run(replace(record, **changes), trials, ())
+
+
+def first(**changes) -> Run:
+    return run(*observations(set(), "A"), *observations(WRONG[0]), **changes)
+
+
+def second(**changes) -> Run:
+    return run(*observations(set(), "A"), *observations(WRONG[1] | {44}, tokens=80), **changes)
+
+
+@pytest.fixture(scope="module")
+def made() -> dict:
+    return comparison.build(first(), second(), ("reports/made/1", "reports/made/2"))
+
+
+@pytest.mark.parametrize("measure", ["accuracy", "abstention", "made_up", "input_tokens"])
+def test_a_difference_is_that_of_two_conditions_of_one_run(made, measure):
+    both = Results(
+        QUESTIONS,
+        ("was", "is"),
+        "was",
+        [*observations(WRONG[0], "was"), *observations(WRONG[1] | {44}, "is", tokens=80)],
+    )
+    wanted = both.paired_difference(measure, "is", "was")
+    figure = made["conditions"]["D25"]["measures"][measure]
+    assert figure["difference"] == pytest.approx(wanted.estimate, abs=1e-12)
+    assert (figure["low"], figure["high"]) == pytest.approx((wanted.low, wanted.high), abs=1e-12)
+    assert figure["n"] == wanted.n
+    assert figure["first"] == pytest.approx(both.level(measure, "was").estimate)
+    assert figure["second"] == pytest.approx(both.level(measure, "is").estimate)
+
+
+def test_what_did_not_change_is_zero_without_width(made):
+    figure = made["conditions"]["A"]["measures"]["accuracy"]
+    assert (figure["difference"], figure["low"], figure["high"], figure["zero_width"]) == (0, 0, 0, True)
+
+
+def test_answers_that_changed_are_listed_both_ways(made):
+    changes = {(one["condition"], one["question"]): one for one in made["changes"]}
+    lost = {QUESTIONS[place].id for place in range(5, 20)} | {"quay-u4"}
+    gained = {QUESTIONS[place].id for place in range(3)}
+    assert {question for (_, question), one in changes.items() if one["change"] == "lost"} == lost
+    assert {question for (_, question), one in changes.items() if one["change"] == "gained"} == gained
+    one = changes["D25", "mill-q05"]
+    assert (one["from"], one["to"], one["answers"]) == ("correct", "wrong", [["right"], ["wrong"]])
+    assert (changes["D25", "quay-u4"]["from"], changes["D25", "quay-u4"]["to"]) == ("abstained", "made_up")
+    assert [made["conditions"]["D25"][key] for key in ("lost", "gained")] == [16, 3]
+    assert made["conditions"]["A"] | {"measures": {}} == {
+        "lost": 0,
+        "gained": 0,
+        "reworded": 0,
+        "measures": {},
+    }
+
+
+def test_slices_have_the_differences_of_their_questions_alone(made):
+    kinds = made["slices"]["kind"]
+    for kind in KINDS:
+        places = [place for place, question in enumerate(ANSWERABLE) if question.slices["kind"] == kind]
+        wanted = sum((place in WRONG[0]) - (place in WRONG[1]) for place in places) / len(places)
+        figure = kinds[kind]["D25"]["accuracy"]
+        assert figure["difference"] == pytest.approx(wanted)
+        assert figure["n"] == len(places)
+        assert figure["low"] <= wanted <= figure["high"]
+        assert "made_up" not in kinds[kind]["D25"], "no unanswerable question has a kind"
+    documents = made["slices"]["document"]
+    assert documents["mill"]["D25"]["accuracy"]["difference"] == pytest.approx(-12 / 20)
+    assert documents["quay"]["D25"]["made_up"]["difference"] == pytest.approx(1 / 8)
+
+
+def test_repeats_are_averaged_and_most_of_them_decide_what_changed():
+    def trials(*right: tuple[bool, ...]) -> tuple[Observation, ...]:
+        return tuple(
+            seen(question, "D25", right=one, repeat=repeat)
+            for question, its in zip(ANSWERABLE, right, strict=False)
+            for repeat, one in enumerate(its)
+        )
+
+    was = run(*trials((True, True, False), (True, True, True), (True, False, False)), repeats=3)
+    now = run(*trials((True, False, False), (True, True, False), (False, False, False)), repeats=3)
+    made = comparison.build(was, now)
+    assert made["conditions"]["D25"]["measures"]["accuracy"]["difference"] == pytest.approx(-1 / 3)
+    assert [one["question"] for one in made["changes"]] == ["mill-q00"]
+    assert made["changes"][0]["answers"] == [["right", "right", "wrong"], ["right", "wrong", "wrong"]]
+
+
+def test_only_pairs_count_and_what_one_run_lacks_is_told():
+    lacking = run(*observations(set(), "A"), *observations(WRONG[0])[10:])
+    figure = comparison.build(lacking, second())["conditions"]["D25"]["measures"]["accuracy"]
+    assert figure["n"] == 30
+    assert figure["difference"] == pytest.approx(-10 / 30), "of the questions from the eleventh on"
+    # Those ten were right in the first run, if all went against the second: then it lost 17 of 40.
+    assert figure["worst"]["missing"] == 10
+    assert figure["worst"]["n"] == 40
+    assert figure["worst"]["difference"] == pytest.approx(-17 / 40)
+
+
+def test_what_was_not_measured_has_the_reason_and_no_number():
+    made = comparison.build(first(), run(*observations(set(), "A")))
+    assert made["conditions"]["D25"]["measures"]["accuracy"] == {
+        "unavailable": "accuracy of D25 was not measured in the second run"
+    }
+    assert "NaN" not in json.dumps(made)
+
+
+def test_questions_that_are_not_the_same_are_left_out_and_told():
+    changed = replace(QUESTIONS[0], answers=("another",))
+    other = second(questions=(changed, *QUESTIONS[2:], replace(QUESTIONS[1], id="new-q1")))
+    made = comparison.build(first(), other)
+    assert made["questions"] == 46
+    assert made["conditions"]["D25"]["measures"]["accuracy"]["n"] == 38
+    assert "1 question left out, since they changed: mill-q00" in made["warnings"]
+    assert "1 question left out, since only the first run has them" in made["warnings"]
+    assert "1 question left out, since only the second run has them" in made["warnings"]
+
+
+def test_conditions_of_one_run_alone_are_named():
+    made = comparison.build(first(), second(conditions=("D25", "E")))
+    assert made["only_in"] == {"first": ["A"], "second": ["E"]}
+    assert list(made["conditions"]) == ["D25"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "what"),
+    [({"questions": (replace(QUESTIONS[0], id="x"),)}, "question"), ({"conditions": ("E",)}, "condition")],
+)
+def test_runs_with_nothing_in_common_are_refused_in_one_sentence(changes, what):
+    with pytest.raises(
+        CompareError, match=f"^r1 and r2 have no {what} in common; there is nothing to compare$"
+    ):
+        comparison.build(first(), second(**changes), ("r1", "r2"))
+
+
+MODEL = ModelInfo("ollama", "reader:1b", "digest", 4096, server_version="0.33.0", options={"seed": 0})
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "warning"),
+    [
+        (
+            {"model": MODEL},
+            {"model": replace(MODEL, digest="other")},
+            "the model's digest is not the same: digest in the first run, other in the second",
+        ),
+        (
+            {"model": MODEL},
+            {"model": replace(MODEL, server_version="0.34.0")},
+            "the server's version is not the same: 0.33.0 in the first run, 0.34.0 in the second",
+        ),
+        ({"model": MODEL}, {"model": replace(MODEL, window=2048)}, "the window is not the same: 4096 in the first"),
+        (
+            {"model": MODEL},
+            {"model": replace(MODEL, options={"seed": 1})},
+            "the model's option seed is not the same: 0 in the first run, 1 in the second",
+        ),
+        ({}, {"order": "shared"}, "--tokenbench-order is not the same: cold in the first run, shared in the second"),
+        ({}, {"quick": True}, "--tokenbench-quick is not the same: off in the first run, on in the second"),
+        (
+            {"hashes": {"prompt answer": "0" * 64}},
+            {"hashes": {"prompt answer": "1" * 64}},
+            "the prompt answer is not the same: sha256 000000000000... in the first run",
+        ),
+        (
+            {"hashes": {"questions": "0" * 64}},
+            {"hashes": {"questions": "1" * 64}},
+            "the questions file is not the same: ",
+        ),
+        ({}, {"finished": None}, "the second run did not come to its end"),
+        ({"doubts": ("the model changed",)}, {}, "of the first run: the model changed"),
+    ],
+)  # fmt: skip
+def test_what_could_have_changed_a_number_is_warned_of_in_words(was, now, warning):
+    made = comparison.build(first(**was), second(**now))
+    assert [one for one in made["warnings"] if one.startswith(warning)], made["warnings"]
+    assert any(f"warning: {warning}"[:40] in line for line, _ in shown.summary(made, 300))
+
+
+def test_runs_that_differ_in_nothing_but_the_answers_have_no_warning(made):
+    assert made["warnings"] == []
+
+
+class TestGates:
+    @pytest.mark.parametrize(
+        ("given", "gate"),
+        [
+            ("accuracy:D25:3", Gate("accuracy", "D25", 3)),
+            ("made_up:D25:0", Gate("made_up", "D25", 0)),
+            ("input_tokens:A:2.5", Gate("input_tokens", "A", 2.5)),
+        ],
+    )
+    def test_a_gate_is_written_as_it_is_read(self, given, gate):
+        assert Gate.parse(given) == gate
+        assert str(gate) == given
+
+    @pytest.mark.parametrize(
+        "given", ["", "accuracy", "accuracy:D25", "speed:D25:3", "accuracy::3", "accuracy:D25:", "accuracy:D25:-1",
+                  "accuracy:D25:nan", "accuracy:D25:many"],
+    )  # fmt: skip
+    def test_what_is_no_gate_is_told_in_one_clause(self, given):
+        with pytest.raises(ValueError, match=r"as (in )?accuracy:D25:3") as caught:
+            Gate.parse(given)
+        assert repr(given) in str(caught.value)
+
+    @pytest.mark.parametrize(
+        ("gate", "failure"),
+        [
+            ("accuracy:D25:3", "accuracy of D25 fell by 30.0 points ["),
+            ("accuracy:D25:29", "accuracy of D25 fell by 30.0 points ["),
+            ("accuracy:D25:30", None),
+            ("accuracy:A:0", None),
+            ("made_up:D25:5", None),  # 12.5 points, which one question of eight may do by chance
+            ("input_tokens:D25:0", None),
+            ("accuracy:E:3", "accuracy:E:3 cannot be judged: E is no condition of both runs"),
+        ],
+    )
+    def test_a_gate_is_shut_by_a_loss_beyond_its_points_and_noise(self, made, gate, failure):
+        found = Gate.parse(gate).failure(made)
+        assert (found is None) == (failure is None)
+        assert failure is None or found.startswith(failure)
+
+    def test_more_tokens_and_made_up_answers_are_losses_too(self):
+        made = comparison.build(second(), run(*observations({*range(40, 48)}, tokens=200)))
+        assert Gate.parse("made_up:D25:5").failure(made).startswith("made_up of D25 rose by 87.5 points [")
+        found = Gate.parse("input_tokens:D25:10").failure(made)
+        # From a mean of 80 + 23.5 to one of 200 + 23.5.
+        assert found.startswith(f"input_tokens of D25 rose by {100 * 120 / 103.5:.1f}% [")
+        assert Gate.parse("input_tokens:D25:116").failure(made) is None
+
+    def test_missing_trials_that_could_hide_a_loss_shut_it(self):
+        lacking = run(*observations(set(), "A"), *observations(WRONG[0])[:30])
+        made = comparison.build(first(), lacking)
+        assert Gate.parse("accuracy:D25:30").failure(made) is None
+        assert Gate.parse("accuracy:D25:3").failure(made) == (
+            "accuracy:D25:3 cannot be judged: 10 of 40 questions have it in one run only, which could hide a loss"
+        )
+
+    def test_what_was_not_measured_shuts_it(self):
+        made = comparison.build(first(), run(*observations(set(), "A")))
+        assert Gate.parse("accuracy:D25:3").failure(made) == (
+            "accuracy:D25:3 cannot be judged: accuracy of D25 was not measured in the second run"
+        )
+
+    def test_one_question_alone_shuts_it(self):
+        alone = [run(seen(QUESTIONS[0], "D25", right=right)) for right in (True, False)]
+        assert "one question alone has no interval" in Gate.parse("accuracy:D25:3").failure(
+            comparison.build(*alone)
+        )
+
+
+class TestText:
+    @pytest.mark.parametrize("width", [80, 140])
+    def test_lines_fit_the_terminal(self, made, width):
+        lines = [line for line, _ in shown.summary(made, width, [Gate.parse("accuracy:D25:3")])]
+        assert max(map(len, lines)) <= width
+        text = " ".join(" ".join(lines).split())
+        assert re.search("8[78]% -> 5[78]%", text), "87.5 and 57.5"
+        assert "-30.0 [" in text
+        assert 'D25 correct -> wrong: "right" -> "wrong"' in text
+        assert "gate accuracy:D25:3 is shut: accuracy of D25 fell by 30.0 points" in text
+        assert ("reworded" in text) == (width == 140)
+
+    def test_losses_are_red_and_gains_green(self, made):
+        marked = {line.strip(): markup for line, markup in shown.summary(made, 140)}
+        assert marked['D25 correct -> wrong: "right" -> "wrong"'] == {"red": True}
+        assert marked['D25 wrong -> correct: "wrong" -> "right"'] == {"green": True}
+
+    def test_markdown_has_every_change_and_slice(self, made):
+        text = shown.markdown(made, [Gate.parse("accuracy:D25:3")])
+        assert text.count("correct -\\> wrong") == 15
+        assert "## Accuracy by kind, in points" in text
+        assert "## Accuracy by document, in points" in text
+        assert "**accuracy of D25 fell by 30.0 points" in text.replace("\\", "")
+
+    def test_what_answers_and_questions_hold_is_shown_as_text(self):
+        strange = "<script>\x1b[31m|\n# x"
+        trials = [replace(seen(QUESTIONS[0], "D25", right=right), answer=strange) for right in (True, False)]
+        made = comparison.build(
+            *(run(one, questions=(replace(QUESTIONS[0], question=strange),)) for one in trials)
+        )
+        text = "\n".join(line for line, _ in shown.summary(made, 140))
+        assert "\x1b" not in text
+        markdown = shown.markdown(made)
+        assert "\x1b" not in markdown
+        assert "<script>" not in markdown
+        assert "\n# x" not in markdown
+
+    def test_runs_without_a_change_say_so(self):
+        made = comparison.build(first(), first())
+        assert ("no answer changed from right to wrong or from wrong to right", {}) in shown.summary(
+            made, 140
+        )
+        assert "no answer changed from right to wrong" in shown.markdown(made)
+
+    def test_json_is_what_was_built(self, made):
+        assert json.loads(shown.as_text(made)) == json.loads(json.dumps(made))
