@@ -102,12 +102,20 @@ def parse_json(text: str, shown: str) -> Any:
         return value
 
     try:
-        return json.loads(text, object_pairs_hook=unique)
+        value = json.loads(text, object_pairs_hook=unique)
+        # Half of a pair that stands for one character can be written in JSON, but in no file of text.
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        half = ascii(error.object[error.start])[1:-1]
+        raise CorpusError(
+            [Fault(shown, "", f"has {half}, which is half a character; write the whole one")]
+        ) from error
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
         raise CorpusError([Fault(shown, place, f"is not valid JSON: {error.msg}")]) from error
     except RecursionError as error:
         raise CorpusError([Fault(shown, "", "is nested too deeply to be read")]) from error
+    return value
 
 
 def sha256(raw: bytes) -> str:

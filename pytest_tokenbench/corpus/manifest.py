@@ -10,6 +10,7 @@ from pytest_tokenbench.corpus.faults import Breach, CorpusError, Fault
 from pytest_tokenbench.records import Document, OriginalSource, Source, WikipediaSource
 
 FILE = "manifest.json"
+UNPINNED: dict[str, Any] = {"words": 1, "sha256": "0" * 64}
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,16 +25,17 @@ class Manifest:
     unread: frozenset[str] = frozenset()
 
 
-def load(folder: Path) -> tuple[Manifest, list[Fault]]:
+def load(folder: Path, *, pinning: bool = False) -> tuple[Manifest, list[Fault]]:
     """The manifest of the corpus in `folder` with its documents' texts, and every fault found in them.
 
-    Documents whose file cannot be read are left out of the manifest; their faults are in the list.
+    Documents whose file cannot be read are left out of the manifest; their faults are in the list. See `read` for
+    `pinning`.
 
     Raises:
         CorpusError: The manifest itself cannot be read or departs from its schema.
     """
     shown = f"{folder.name}/{FILE}"
-    value = read(folder)
+    value = read(folder, pinning=pinning)
     faults = _duplicates(value["documents"], shown)
     if entries.is_bare(folder, FILE):
         sentence = (
@@ -55,8 +57,10 @@ def load(folder: Path) -> tuple[Manifest, list[Fault]]:
     return Manifest(tuple(documents), max_words, frozenset(unread)), faults
 
 
-def read(folder: Path) -> dict[str, Any]:
+def read(folder: Path, *, pinning: bool = False) -> dict[str, Any]:
     """The manifest's JSON value; what it would be where the folder has texts alone.
+
+    While `pinning`, an entry may lack what is about to be recorded: words and hash.
 
     Raises:
         CorpusError: It cannot be read or departs from its schema.
@@ -66,6 +70,11 @@ def read(folder: Path) -> dict[str, Any]:
         return {"documents": entries.gathered(folder, FILE)}
     path = files.inside(folder, FILE, shown)
     value: dict[str, Any] = files.parse_json(files.decode(files.read_bytes(path, shown), shown), shown)
+    listed = value.get("documents") if pinning and isinstance(value, dict) else None
+    for entry in listed if isinstance(listed, list) else ():
+        if isinstance(entry, dict):
+            for key, unknown in UNPINNED.items():
+                entry.setdefault(key, unknown)
     faults = schema.check(value, "manifest.schema.json", shown, "document")
     if faults:
         raise CorpusError(faults)

@@ -70,7 +70,10 @@ def _sentence(error: ValidationError) -> str:
     found = textwrap.shorten(json.dumps(instance, ensure_ascii=False), _SHOWN_LENGTH, placeholder="...")
     match error.validator:
         case "required":
-            return f'the key "{next(name for name in expected if name not in instance)}" is missing'
+            # Each key that is missing is an error of its own, which only its message names.
+            name = error.message.split("'")[1]
+            owner = error.absolute_path[-1] if error.absolute_path else None
+            return f'the key "{name}" is missing' + (f' in "{owner}"' if isinstance(owner, str) else "")
         case "additionalProperties":
             known = schema["properties"]
             unknown = ", ".join(f'"{name}"' for name in instance if name not in known)

@@ -73,11 +73,11 @@ def pin(corpus: Path, questions_file: Path) -> Path:
         CorpusError: The manifest, a document or the questions cannot be read; nothing has been written then.
     """
     files.read_bytes(questions_file, questions_file.name)
-    documents, faults = manifest.load(corpus)
+    documents, faults = manifest.load(corpus, pinning=True)
     faults = [fault for fault in faults if fault.breach is Breach.CONTENT]
     if faults:
         raise CorpusError(faults)
-    value = manifest.read(corpus)
+    value = manifest.read(corpus, pinning=True)
     for entry, document in zip(value["documents"], documents.documents, strict=True):
         entry["words"], entry["sha256"] = document.words, document.sha256
     # Replaced and not written into: whatever a link there leads to stays as it is.

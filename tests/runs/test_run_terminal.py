@@ -197,7 +197,7 @@ def test_quick_is_said_wherever_a_number_is(make_project, server):
         "H1 passed*",
     )
     assert ran.file("report.md").startswith("# small (QUICK): smollm2:135m\n")
-    assert "- QUICK look: four shortened documents" in ran.file("report.md")
+    assert "QUICK look: four shortened documents" in ran.file("report.md")
     assert ran.file("run.json")["quick"] is True
     assert ran.file("results.json")["quick"] is True
     properties = {one.name: one.value for suite in ran.junit for one in suite.properties()}
