@@ -240,6 +240,19 @@ class Bridge:
             report.outcome = "failed"
             report.longrepr = "nothing was measured: the test function did not call trial.ask()"
 
+    @staticmethod
+    def release(item: pytest.Item) -> None:
+        """Takes from a trial's item what its reports have a copy of: an item lives as long as the session."""
+        if isinstance(getattr(item, "funcargs", {}).get("trial"), Trial):
+            item.user_properties.clear()
+
+    def forget(self, report: pytest.TestReport) -> None:
+        """Takes a report that was sent from the worker's own reporter, which keeps it and shows nobody anything."""
+        reporter = self._config.pluginmanager.get_plugin("terminalreporter")
+        for kept in reporter.stats.values() if reporter is not None else ():
+            if kept and kept[-1] is report:
+                kept.pop()
+
     def receive(self, report: pytest.TestReport) -> None:
         """Takes the observation out of a report and puts it on disk."""
         if self._controller is None:

@@ -132,7 +132,8 @@ class Controller:
     def _begin(self, loaded: Loaded, selected: frozenset[TrialKey], folder: Path | None) -> None:
         run = self._new(loaded, selected) if folder is None else self._again(loaded, selected, folder)
         self._runs[loaded.study.name] = run
-        waiting = [key for key in loaded.trials if key in selected - run.reused]
+        still_open = selected - run.reused
+        waiting = [key for key in loaded.trials if key in still_open]
         if not waiting:
             return
         ledger = self._ledger(run.folder / run_folder.PREPARATIONS)
@@ -179,7 +180,7 @@ class Controller:
         lock = run_folder.lock(folder)
         try:
             old = run_folder.read(folder)
-            reused = frozenset(resume.finished(old))
+            reused = frozenset(self._worker.take_over(loaded.study.name, old))
             record = self._renewed(old, loaded, selected, reused, folder)
             run_folder.write_record(folder, record)
             ledger = self._ledger(folder / run_folder.OBSERVATIONS)

@@ -153,13 +153,18 @@ class SessionHooks:
         report = yield
         if call.when == "call":
             self.bridge.attach(item, report)
+        elif call.when == "teardown":
+            self.bridge.release(item)
         return report
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Puts a trial's observation on disk before anything else sees its report."""
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> Generator[None, None, None]:
+        """Puts a trial's observation on disk before anything else sees its report; a worker sends it, and lets it go."""
         if not self.bridge.is_worker:
             self.bridge.receive(report)
+        yield
+        if self.bridge.is_worker:
+            self.bridge.forget(report)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: pytest.TestReport) -> Any:

@@ -76,6 +76,11 @@ class Worker:
         """
         return self._taken_over(study).trials
 
+    def take_over(self, study: str, run: Run) -> Mapping[TrialKey, Observation]:
+        """As `finished`, from a run that has been read already."""
+        self._earlier_runs[study] = _TakenOver.of(run)
+        return self.finished(study)
+
     def _taken_over(self, study: str) -> "_TakenOver":
         if study not in self._earlier_runs:
             folder = self._earlier.get(study)

@@ -50,7 +50,7 @@ class Chunks:
         )
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=1024)
 def _indexed(text: str, words: int) -> tuple[list[str], Index]:
     found = passages.chunks(text, words)
     return found, Index(found)

@@ -145,6 +145,6 @@ class Croutons:
         )
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=1024)
 def _index(units: tuple[str, ...]) -> Index:
     return Index(units)

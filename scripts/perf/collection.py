@@ -27,14 +27,14 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "test_empty.py").write_text(EMPTY.format(count=trials), encoding="utf-8")
         floor = timed_pytest(Path(folder), "-p", "no:tokenbench", "--junitxml=junit.xml")
-    print(f"{trials:,} empty pytest items   {floor[0]:7.1f} s {floor[1]:7.0f} MiB", flush=True)
+    print(f"{trials:,} empty pytest items   {floor.wall:7.1f} s {floor.mebibytes:7.0f} MiB", flush=True)
     with tempfile.TemporaryDirectory() as folder, stub(0.0) as url:
         write_study(Path(folder), documents=documents, questions=10, conditions=CONDITIONS)
         options = ["--tokenbench-host", url, "--tokenbench-model", MODEL, "--junitxml=junit.xml"]
         ours = timed_pytest(Path(folder), *options)
-    print(f"{trials:,} trials               {ours[0]:7.1f} s {ours[1]:7.0f} MiB")
+    print(f"{trials:,} trials               {ours.wall:7.1f} s {ours.mebibytes:7.0f} MiB")
     print(
-        f"ratio                      {ours[0] / floor[0]:7.2f}   {ours[1] / floor[1]:7.2f}   (wall includes the stub's share of the cores)"
+        f"ratio                      {ours.wall / floor.wall:7.2f}   {ours.mebibytes / floor.mebibytes:7.2f}   (wall includes the stub's share of the cores)"
     )
 
 

@@ -18,8 +18,8 @@ def main() -> None:
         Path(folder, "test_nothing.py").write_text("def test_nothing():\n    pass\n", encoding="utf-8")
         with_plugin, without = [], []
         for _ in range(RUNS):
-            with_plugin.append(timed_pytest(Path(folder))[0])
-            without.append(timed_pytest(Path(folder), "-p", "no:tokenbench")[0])
+            with_plugin.append(timed_pytest(Path(folder)).wall)
+            without.append(timed_pytest(Path(folder), "-p", "no:tokenbench").wall)
     ours, bare = statistics.median(with_plugin), statistics.median(without)
     print(
         f"with the plugin {1000 * ours:.0f} ms, without {1000 * bare:.0f} ms: {1000 * (ours - bare):+.0f} ms"

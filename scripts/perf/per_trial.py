@@ -1,17 +1,20 @@
 """Time per trial and to start: the plugin beside a bare httpx loop and an empty pytest item that makes the same call.
 
 Run: python scripts/perf/per_trial.py
+
+Both also under pytest-xdist with two workers; there the time a trial is that of the worker which runs it. On a busy
+machine the processor time, of the session with its workers, is the steadier one.
 """
 
-import sys
 import tempfile
 import time
 from pathlib import Path
 
 import httpx
-from workbench import MODEL, stub, timed_pytest, write_study
+from workbench import MODEL, Session, stub, timed_pytest, write_study
 
 TRIALS = 200
+ROUNDS = 2
 BODY = {
     "model": MODEL,
     "stream": False,
@@ -39,42 +42,48 @@ def bare_loop(url: str, count: int) -> float:
         return time.perf_counter() - start
 
 
-def pytest_loop(url: str, count: int) -> float:
+def pytest_loop(url: str, count: int, workers: int) -> Session:
     """The same calls as pytest items without the plugin."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "test_call.py").write_text(
             EMPTY_ITEM.format(body=BODY, url=url, count=count), encoding="utf-8"
         )
-        return timed_pytest(Path(folder), "-p", "no:tokenbench")[0]
+        return timed_pytest(Path(folder), "-p", "no:tokenbench", "-n", str(workers))
 
 
-def study(url: str, count: int) -> float:
+def study(url: str, count: int, workers: int) -> Session:
     """The same number of trials of a study."""
     with tempfile.TemporaryDirectory() as folder:
         write_study(Path(folder), documents=2, questions=max(1, count // 2))
-        options = ["--tokenbench-host", url, "--tokenbench-model", MODEL]
+        options = ["--tokenbench-host", url, "--tokenbench-model", MODEL, "-n", str(workers)]
         if count == 1:
             options += ["-k", "d0-q0"]
-        return timed_pytest(Path(folder), *options)[0]
+        return timed_pytest(Path(folder), *options)
 
 
 def main() -> None:
     """Prints a table for a server without and with a delay."""
     for delay in (0.0, 0.1):
         with stub(delay) as url:
-            bare = min(bare_loop(url, TRIALS) for _ in range(2))
+            bare = min(bare_loop(url, TRIALS) for _ in range(ROUNDS))
             print(
                 f"server delay {1000 * delay:.0f} ms, {TRIALS} trials; bare httpx loop {1000 * bare / TRIALS:.2f} ms a call"
             )
-            print(f"{'':24}{'start-up s':>12}{'total s':>10}{'ms a trial':>12}{'over the loop':>15}")
-            for name, run in (("empty pytest item", pytest_loop), ("pytest-tokenbench", study)):
-                one = min(run(url, 1) for _ in range(2))
-                many = min(run(url, TRIALS) for _ in range(2))
-                each = (many - one) / (TRIALS - 1)
-                print(
-                    f"{name:24}{one - delay:12.2f}{many:10.2f}{1000 * each:12.2f}{1000 * (each - bare / TRIALS):15.2f}"
-                )
-            sys.stdout.flush()
+            print(
+                f"{'':24}{'start-up s':>12}{'total s':>10}{'ms a trial':>12}{'over the loop':>15}{'processor ms':>14}"
+            )
+            for workers in (0, 2):
+                for name, run in (("empty pytest item", pytest_loop), ("pytest-tokenbench", study)):
+                    ones = [run(url, 1, workers) for _ in range(ROUNDS)]
+                    manys = [run(url, TRIALS, workers) for _ in range(ROUNDS)]
+                    one, many = min(done.wall for done in ones), min(done.wall for done in manys)
+                    each = (many - one) * max(1, workers) / (TRIALS - 1)
+                    spent = min(done.processor for done in manys) - min(done.processor for done in ones)
+                    print(
+                        f"{name:18}-n {workers:<3}{one - delay:12.2f}{many:10.2f}{1000 * each:12.2f}"
+                        f"{1000 * (each - bare / TRIALS):15.2f}{1000 * spent / (TRIALS - 1):14.2f}",
+                        flush=True,
+                    )
 
 
 if __name__ == "__main__":

@@ -6,9 +6,15 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
+from typing import NamedTuple
+
+from pytest_tokenbench import run_folder
+from pytest_tokenbench.records import Observation
+from pytest_tokenbench.run_folder import Run
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 STUB = REPOSITORY / "tests" / "stub_ollama.py"
@@ -80,9 +86,17 @@ def write_study(folder: Path, *, documents: int, questions: int, conditions: int
     return folder
 
 
-def timed_pytest(folder: Path, *arguments: str) -> tuple[float, float]:
-    """Wall seconds of a pytest run in a fresh process, and its peak memory in MiB."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+class Session(NamedTuple):
+    """What a pytest run took: wall seconds, peak memory in MiB, processor seconds with those of xdist's workers."""
+
+    wall: float
+    mebibytes: float
+    processor: float
+
+
+def timed_pytest(folder: Path, *arguments: str) -> Session:
+    """Runs pytest in a fresh process."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     start = time.perf_counter()
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments],
@@ -95,5 +109,18 @@ def timed_pytest(folder: Path, *arguments: str) -> tuple[float, float]:
     wall = time.perf_counter() - start
     if done.returncode:
         raise SystemExit(done.stdout[-3000:] + done.stderr[-3000:])
-    after = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    return wall, max(before, after) / 1024
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    processor = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return Session(wall, after.ru_maxrss / 1024, processor)
+
+
+def only_run(reports: Path) -> Run:
+    """The one run that a reports folder has."""
+    (folder,) = reports.glob("*/*")
+    return run_folder.read(folder)
+
+
+def span(observations: Iterable[Observation]) -> float:
+    """Seconds from the start of the first trial to the end of the last: the run without its start-up."""
+    starts = [(datetime.fromisoformat(one.started).timestamp(), one.wall_s or 0.0) for one in observations]
+    return max(start + wall for start, wall in starts) - min(start for start, _ in starts)
