@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from pytest_tokenbench import options
+from pytest_tokenbench import options, plans
 from pytest_tokenbench.comparing import Compared
 from pytest_tokenbench.controller import Controller, Outcome, StartError, StopRunError
 from pytest_tokenbench.handout import ColdPool, Pool, SharedPool, Work
@@ -20,6 +20,7 @@ from pytest_tokenbench.records import Observation, Status, decode, encode
 from pytest_tokenbench.reporting import comparison, terminal
 from pytest_tokenbench.reporting import items as shown
 from pytest_tokenbench.reporting.items import Teststatus
+from pytest_tokenbench.reporting.live import Showing, end_line
 from pytest_tokenbench.scheduling import Order, TrialKey
 from pytest_tokenbench.study import Study
 from pytest_tokenbench.worker import Worker
@@ -78,12 +79,13 @@ class Bridge:
         self._trial_of: dict[str, tuple[str, TrialKey]] = {}
         # To be called with the first report: until then xdist sets the number of collected tests itself.
         self._announce: Callable[[], None] | None = None
+        self.showing = Showing(self._trial_of)
         self.outcomes: list[Outcome] = []
 
     def _say(self, text: str) -> None:
         reporter = self._config.pluginmanager.get_plugin("terminalreporter")
         if reporter is not None and not self.is_worker:
-            reporter.ensure_newline()
+            end_line(reporter)
             reporter.write_line(f"tokenbench: {text}")
 
     def declared(self, study: Study, file: Path) -> None:
@@ -121,14 +123,28 @@ class Bridge:
 
     def start_items(self, session: pytest.Session) -> None:
         """Begins the runs of the collected items, in this process."""
+        self._start(session, self._selected(session))
+
+    def plan_items(self, session: pytest.Session) -> None:
+        """Prints what a run of the collected items would do."""
+        plans.write(
+            self._config,
+            self.settings,
+            self.worker,
+            [(one, keys) for one, keys in self._selected(session) if keys],
+        )
+
+    def _selected(self, session: pytest.Session) -> Iterable[tuple[Loaded, set[TrialKey]]]:
         selected: dict[int, tuple[Loaded, set[TrialKey]]] = {}
         for item in session.items:
             study = study_of(getattr(item, "function", None))
             if study is not None and isinstance(item, pytest.Function):
                 entry = selected.setdefault(id(study), (self.worker.load(study, item.path), set()))
-                self._select(cast("TrialKey", item.callspec.params["trial"]), entry[1], item.nodeid)
+                key = cast("TrialKey", item.callspec.params["trial"])
+                self._select(key, entry[1], item.nodeid)
+                self._trial_of[item.nodeid] = study.name, key
         self.check()
-        self._start(session, selected.values())
+        return selected.values()
 
     def start_ids(self, session: pytest.Session, files: Iterable[Path], ids: Iterable[str]) -> None:
         """Begins the runs of what xdist's workers collected; `files` are imported here as pytest does it."""
@@ -176,14 +192,19 @@ class Bridge:
         self._session = session
         self._check_hosts()
         # Known before the start, which can take long, so that Ctrl-C in it is told to the runs as well.
-        self._controller = Controller(self.settings, self._config.rootpath, self.worker, self._say)
+        self.showing.open(self._config, self.settings.progress)
+        self._controller = Controller(
+            self.settings, self._config.rootpath, self.worker, self._say, self.showing.prepares
+        )
         self._end_well_on_sigterm()
         try:
             runs = self._controller.start(chosen, self._earlier)
         except StartError as error:
+            self.showing.stop()
             self._controller.abandon()
             self._controller = None
             raise pytest.UsageError(str(error)) from error
+        self.showing.begins(self._controller.works())
         count = sum(len(run.loaded.study.hypotheses) for run in runs)
         self._announce = partial(self._expect, session, count)
 
@@ -269,6 +290,7 @@ class Bridge:
                     reused = self._controller.receive(observation)
                 except StopRunError as stop:
                     self._stop(str(stop))
+                self.showing.progress.receives(observation, reused=reused)
                 self._results[report.nodeid] = shown.result_of(observation), reused
                 if not reused and len(self.settings.hosts) > 1:
                     self._follow(observation)
@@ -303,6 +325,7 @@ class Bridge:
 
     def finish(self, session: pytest.Session) -> None:
         """Judges the hypotheses and reports them as tests; sets the session's exit status."""
+        self.showing.stop()
         if self._controller is None:
             return
         controller, self._controller = self._controller, None
@@ -311,10 +334,8 @@ class Bridge:
             interrupted=broken or bool(session.shouldstop) or bool(session.shouldfail)
         )
         reporter = self._config.pluginmanager.get_plugin("terminalreporter")
-        # Under xdist the reporter does not know that its progress line has not ended.
-        if reporter is not None and reporter._tw.width_of_current_line:  # noqa: SLF001
-            reporter._tw.line()  # noqa: SLF001
-            reporter.currentfspath = None
+        if reporter is not None:
+            end_line(reporter)
         for outcome in self.outcomes:
             shown.add_suite_properties(self._config, outcome.run.record)
             for judgement in outcome.judgements:
@@ -367,6 +388,7 @@ class Bridge:
 
     def close(self) -> None:
         """Gives back what this process holds."""
+        self.showing.stop()
         self.worker.close()
         if self._former_handler is not None:
             signal.signal(signal.SIGTERM, self._former_handler)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from pytest_tokenbench import prices, resume, run_folder
+from pytest_tokenbench import contexts, prices, resume, run_folder
 from pytest_tokenbench.comparing import Compared, Former
 from pytest_tokenbench.handout import Work
 from pytest_tokenbench.hypotheses import Judgement, judge, spoilt, unavailable
@@ -20,7 +20,7 @@ from pytest_tokenbench.prices import Price, PriceError
 from pytest_tokenbench.recording import UNFINISHED, now, record_of
 from pytest_tokenbench.records import ModelInfo, Observation, Preparation, Status
 from pytest_tokenbench.reporting import document
-from pytest_tokenbench.reporting.files import write_reports
+from pytest_tokenbench.reporting.files import write_page, write_reports
 from pytest_tokenbench.run_folder import Run, RunError, RunRecord
 from pytest_tokenbench.scheduling import Order, TrialKey
 from pytest_tokenbench.settings import Settings
@@ -78,11 +78,19 @@ class Outcome:
 class Controller:
     """Starts the runs of a session, receives their observations and closes them."""
 
-    def __init__(self, settings: Settings, root: Path, worker: Worker, say: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        root: Path,
+        worker: Worker,
+        say: Callable[[str], None],
+        prepares: Callable[[int, int, str], None],
+    ) -> None:
         self.settings = settings
         self._root = root
         self._worker = worker
         self._say = say
+        self._prepares = prepares
         self._runs: dict[str, ActiveRun] = {}
         self._prices: tuple[Price, ...] = ()
         self._former: Former | None = None
@@ -144,7 +152,9 @@ class Controller:
 
         try:
             wanted = needed(loaded, waiting, self._worker)
-            Builder(loaded, self._worker, self._say).build(wanted, tuple(run.preparations), keep)
+            Builder(loaded, self._worker, self._say, self._prepares).build(
+                wanted, tuple(run.preparations), keep
+            )
         finally:
             ledger.close()
 
@@ -343,9 +353,15 @@ class Controller:
         try:
             run_folder.write_record(run.folder, run.record)
             write_reports(run.folder, made, run.record)
+            # Always, since `tokenbench report` could not make them from the folder alone.
+            contexts.keep(run.folder, run.loaded, run.as_run())
+            if self.settings.html:
+                write_page(run.folder, made, run.as_run())
             if self._former is not None and not interrupted:
                 compared = self._former.compare(run.as_run(), run.folder)
             run.close()
+        except RunError as error:
+            unwritten = f"{error}; {GO_ON}"
         except OSError as error:
             unwritten = (
                 f"{error.filename or run.folder} cannot be written ({error.strerror or error}); {GO_ON}"

@@ -52,6 +52,11 @@ def add(parser: pytest.Parser) -> None:
     )
     option("reports", "Folder for the run folders (default: reports).", metavar="DIR")
     option(
+        "html",
+        "on (default): a run's end writes report.html. off: only `tokenbench report` does.",
+        metavar="ON",
+    )
+    option(
         "strict",
         "An unavailable hypothesis fails instead of being skipped.",
         action="store_true",
@@ -96,6 +101,23 @@ def add(parser: pytest.Parser) -> None:
         metavar="GATE",
         action="append",
     )
+    option(
+        "plan",
+        "Ask no model and run nothing: print trials, tokens, preparations, expected time and cost, and the power.",
+        action="store_true",
+        default=None,
+    )
+    option(
+        "discordance",
+        "Share of answers that the plan expects to differ between two conditions (default: 0.1).",
+        metavar="SHARE",
+    )
+    option(
+        "progress",
+        "How a run tells where it stands: auto (default: below pytest's own lines on a terminal, else as plain), plain "
+        "(one line a minute) or off.",
+        metavar="HOW",
+    )
     option("prices", "TOML file with prices per million tokens; adds cost per question.", metavar="FILE")
 
 
@@ -138,10 +160,18 @@ def read(config: pytest.Config) -> "Settings":
         repeats=int(_number("repeats", given("repeats"), 1, least=1, whole=True)),
         resume=given("resume"),
         shard=_shard(given("shard")),
+        html=_switched(given("html")),
         first_host=getattr(config, "workerinput", {}).get("tokenbench_host", 0),
         compare=_path(config, "compare"),
         gates=_gates(given("compare_fail"), given("compare")),
+        progress=_progress(given("progress")),
+        discordance=_share("discordance", given("discordance")),
     )
+
+
+def plans(config: pytest.Config) -> bool:
+    """Whether the session is to plan only."""
+    return bool(_given(config, "plan"))
 
 
 EARLIER = pytest.StashKey[dict[str, "Path"]]()
@@ -228,6 +258,12 @@ def _order(given: str | None, *, quick: bool) -> "Order":
     return Order(given)
 
 
+def _switched(given: str | None) -> bool:
+    if given not in {None, "on", "off"}:
+        raise _unusable("html", f"{given!r} is neither on nor off")
+    return given != "off"
+
+
 def _number(option: str, given: str | None, default: float, *, least: int, whole: bool = False) -> float:
     if given is None:
         return default
@@ -238,6 +274,30 @@ def _number(option: str, given: str | None, default: float, *, least: int, whole
     if not math.isfinite(number) or number < least or (whole and not number.is_integer()):
         raise _unusable(option, f"{given!r} is no {'whole ' if whole else ''}number from {least} up")
     return number
+
+
+def _share(option: str, given: str | None) -> float:
+    from pytest_tokenbench.settings import DISCORDANCE  # noqa: PLC0415
+
+    if given is None:
+        return DISCORDANCE
+    try:
+        share = float(given.removesuffix("%")) / (100 if given.endswith("%") else 1)
+    except ValueError:
+        share = math.nan
+    if not 0 < share <= 1:
+        raise _unusable(option, f"{given!r} is no share above 0 and up to 1; give it as 0.15 or 15%")
+    return share
+
+
+def _progress(given: str | None) -> str:
+    from pytest_tokenbench.settings import PROGRESS  # noqa: PLC0415
+
+    if given is None:
+        return PROGRESS[0]
+    if given not in PROGRESS:
+        raise _unusable("progress", f"{given!r} is none of {', '.join(PROGRESS)}")
+    return given
 
 
 def _shard(given: str | None) -> "Shard | None":

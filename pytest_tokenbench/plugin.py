@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _SESSION = pytest.StashKey[pytest.Session]()
 _HOOKS = "tokenbench-session"
 _GUARD = "tokenbench-guard"
+_PLANNER = "tokenbench-planner"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -23,6 +24,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     options.add(parser)
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Refuses options that cannot be used before anything is collected. xdist's workers are given the same ones."""
     if options.are_given(config) and not hasattr(config, "workerinput"):
@@ -30,6 +32,11 @@ def pytest_configure(config: pytest.Config) -> None:
         if settings.resume is not None:
             options.earlier_runs(config, settings)
         options.compared(settings)
+        if options.plans(config):
+            config.pluginmanager.register(Planner(), _PLANNER)
+            # Before xdist looks at it: a plan needs no workers.
+            if hasattr(config.option, "dist"):
+                config.option.dist = "no"
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
@@ -119,6 +126,23 @@ def _bridge(config: pytest.Config) -> "Bridge":
     return bridge
 
 
+class Planner:
+    """Stands in for what runs tests, in a session that plans only."""
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
+        """Prints the plans; runs nothing, whatever was collected. Errors of the collection are pytest's to tell."""
+        config = session.config
+        if config.option.collectonly or (
+            session.testsfailed and not config.option.continue_on_collection_errors
+        ):
+            return None
+        hooks = config.pluginmanager.get_plugin(_HOOKS)
+        if hooks is not None:
+            hooks.bridge.plan_items(session)
+        return True
+
+
 class Guard:
     """Stands in for `SessionHooks` where xdist's workers seem to have collected no study."""
 
@@ -142,7 +166,8 @@ class SessionHooks:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> None:
         """Begins the runs before the first trial."""
-        if not (self.bridge.is_worker or session.config.option.collectonly or session.testsfailed):
+        idle = session.config.option.collectonly or options.plans(session.config)
+        if not (self.bridge.is_worker or idle or session.testsfailed):
             self.bridge.start_items(session)
 
     @pytest.hookimpl(wrapper=True)
@@ -157,14 +182,27 @@ class SessionHooks:
             self.bridge.release(item)
         return report
 
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_logstart(self, nodeid: str) -> Generator[None]:
+        """Shows which trial is under way, below what pytest has written."""
+        yield
+        self.bridge.showing.starts(nodeid)
+
     @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> Generator[None, None, None]:
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> Generator[None]:
         """Puts a trial's observation on disk before anything else sees its report; a worker sends it, and lets it go."""
         if not self.bridge.is_worker:
             self.bridge.receive(report)
         yield
         if self.bridge.is_worker:
             self.bridge.forget(report)
+        self.bridge.showing.update()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_logfinish(self, nodeid: str) -> Generator[None]:
+        """Shows what is done, below what pytest has written."""
+        yield
+        self.bridge.showing.ends(nodeid)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: pytest.TestReport) -> Any:

@@ -34,12 +34,22 @@ def needed(loaded: Loaded, keys: Iterable[TrialKey], worker: Worker) -> Needed:
 
 
 class Builder:
-    """Gets preparations from an earlier part of the run, from the store, or from the model."""
+    """Gets preparations from an earlier part of the run, from the store, or from the model.
 
-    def __init__(self, loaded: Loaded, worker: Worker, say: Callable[[str], None]) -> None:
+    `say` is told what was built, `prepares` what is about to be: its number, how many there are, and what it is.
+    """
+
+    def __init__(
+        self,
+        loaded: Loaded,
+        worker: Worker,
+        say: Callable[[str], None],
+        prepares: Callable[[int, int, str], None],
+    ) -> None:
         self._loaded = loaded
         self._worker = worker
         self._say = say
+        self._prepares = prepares
         self._store = Store(worker.settings.preparations)
 
     def build(
@@ -63,6 +73,8 @@ class Builder:
             if place in recorded:
                 continue
             stored = self._stored(place)
+            if stored is None:
+                self._prepares(built + 1, len(missing), f"{recipe.name} of {place[1]}")
             made = stored or self._build(recipe, place[1])
             keep(made)
             in_a_row = 0 if is_final(made) else in_a_row + 1

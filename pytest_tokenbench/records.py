@@ -267,14 +267,27 @@ class Ruling(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Bound:
+    """What a hypothesis compared a number with: its "estimate", or the "low" or "high" end of its interval."""
+
+    end: str
+    relation: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
-    """One number that a hypothesis asked for: what it is, its estimate with interval, and n questions or pairs."""
+    """One number that a hypothesis asked for: what it is, its estimate with interval, and n questions or pairs.
+
+    `bounds` are what it was compared with, in the order of the comparisons.
+    """
 
     measure: str
     estimate: float
     low: float | None
     high: float | None
     n: int
+    bounds: tuple[Bound, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

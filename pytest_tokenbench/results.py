@@ -4,15 +4,16 @@ import copy
 import hashlib
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
 from pytest_tokenbench import statistics
 from pytest_tokenbench.measures import MEASURES, Scope, is_cold, is_warm
-from pytest_tokenbench.records import Evidence, Observation, Question, Status
+from pytest_tokenbench.records import Bound, Evidence, Observation, Question, Status
 from pytest_tokenbench.statistics import Estimate, FloatArray
 from pytest_tokenbench.tabulation import Tabulation
 
@@ -21,17 +22,52 @@ class Unavailable(Exception):  # noqa: N818  # the design's word; not an error b
     """Something was asked for that was not measured, or not enough of it; the message is the reason."""
 
 
+class Compared(float):
+    """A number that tells what it is compared with, so that a report can draw it against that."""
+
+    __slots__ = ("_end", "_tell")
+    _end: str
+    _tell: Callable[[Bound], None]
+
+    def __new__(cls, value: float, end: str, tell: Callable[[Bound], None]) -> Self:
+        """The number, which of its figure it is, and whom to tell."""
+        made = super().__new__(cls, value)
+        made._end, made._tell = end, tell
+        return made
+
+    def _told(self, relation: str, other: float) -> None:
+        if isinstance(other, int | float):
+            self._tell(Bound(self._end, relation, float(other)))
+
+    def __lt__(self, other: float) -> bool:
+        self._told("<", other)
+        return super().__lt__(other)
+
+    def __le__(self, other: float) -> bool:
+        self._told("<=", other)
+        return super().__le__(other)
+
+    def __gt__(self, other: float) -> bool:
+        self._told(">", other)
+        return super().__gt__(other)
+
+    def __ge__(self, other: float) -> bool:
+        self._told(">=", other)
+        return super().__ge__(other)
+
+
 @dataclass(frozen=True, slots=True)
 class Figure:
     """An estimate that a hypothesis asked for. Asking for an end of an interval it does not have is `Unavailable`."""
 
     name: str
     source: Estimate
+    tell: Callable[[Bound], None] = field(compare=False, repr=False)
 
     @property
     def estimate(self) -> float:
         """The point estimate, in the unit of the measure (shares, not percent)."""
-        return self.source.estimate
+        return Compared(self.source.estimate, "estimate", self.tell)
 
     @property
     def n(self) -> int:
@@ -41,17 +77,17 @@ class Figure:
     @property
     def low(self) -> float:
         """The lower end of the 95% interval."""
-        return self._end(self.source.low)
+        return self._end(self.source.low, "low")
 
     @property
     def high(self) -> float:
         """The upper end of the 95% interval."""
-        return self._end(self.source.high)
+        return self._end(self.source.high, "high")
 
-    def _end(self, end: float | None) -> float:
+    def _end(self, end: float | None, which: str) -> float:
         if end is None:
             raise Unavailable(f"{self.name} has no interval (n={self.n})")
-        return end
+        return Compared(end, which, self.tell)
 
 
 class Results:
@@ -127,8 +163,13 @@ class Results:
                 if missing:
                     what = "questions" if self.repeats == 1 else "trials"
                     raise Unavailable(f"{measure} of {condition} is missing for {missing} of {total} {what}")
-        self.evidence.append(Evidence(name, estimate.estimate, estimate.low, estimate.high, estimate.n))
-        return Figure(name, estimate)
+        place, evidence = len(self.evidence), self.evidence
+        evidence.append(Evidence(name, estimate.estimate, estimate.low, estimate.high, estimate.n))
+
+        def tell(bound: Bound) -> None:
+            evidence[place] = replace(evidence[place], bounds=(*evidence[place].bounds, bound))
+
+        return Figure(name, estimate, tell)
 
     def level(self, measure: str, condition: str) -> Estimate:
         """As `estimate`, without leaving evidence."""

@@ -17,6 +17,8 @@ QUICK_DOCUMENTS = 4
 QUICK_WORDS = 1_200
 QUICK_WINDOW = 8_192
 QUICK_PREPARATION_TOKENS = 128
+PROGRESS = ("auto", "plain", "off")
+DISCORDANCE = 0.10
 
 
 TIMEOUT_S = 900.0
@@ -40,7 +42,7 @@ class Settings:
     `hosts` are in the order given, none for the backend's default; this process asks that at `first_host` first.
     `timeout` is what one trial may take in seconds, all attempts together. `resume` is None for a new run, "" for
     going on with the newest unfinished one, else the folder to go on with. `compare` is the folder of the run to
-    compare with, `gates` what may not get worse since.
+    compare with, `gates` what may not get worse since. `discordance` is what the plan assumes.
     """
 
     backend: str
@@ -59,8 +61,11 @@ class Settings:
     resume: str | None = None
     shard: Shard | None = None
     first_host: int = 0
+    html: bool = True
     compare: Path | None = None
     gates: "tuple[Gate, ...]" = ()
+    progress: str = PROGRESS[0]
+    discordance: float = DISCORDANCE
 
     @property
     def window(self) -> int:

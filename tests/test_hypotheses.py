@@ -6,7 +6,7 @@ import pytest
 import scripted
 
 from pytest_tokenbench.hypotheses import judge, spoilt, unavailable
-from pytest_tokenbench.records import Evidence, Ruling, Status
+from pytest_tokenbench.records import Bound, Evidence, Ruling, Status
 from pytest_tokenbench.results import Results
 from pytest_tokenbench.study import Hypothesis
 
@@ -265,7 +265,25 @@ class TestEvidence:
             assert results.estimate("accuracy", "D").estimate > 2
 
         verdict = judge(hypothesis(claim), made(A="+", D="+")).verdict
-        assert verdict.evidence == (Evidence("accuracy of A", 1.0, None, None, 1),)
+        assert verdict.evidence == (
+            Evidence("accuracy of A", 1.0, None, None, 1, (Bound("estimate", ">", 2.0),)),
+        )
+
+    @pytest.mark.parametrize(
+        ("claim", "bound"),
+        [
+            (lambda figure: figure.estimate >= 0.25, Bound("estimate", ">=", 0.25)),
+            (lambda figure: figure.low > -0.05, Bound("low", ">", -0.05)),
+            (lambda figure: 2 > figure.high, Bound("high", "<", 2.0)),  # noqa: SIM300  # either way round
+            (lambda figure: 1 >= figure.low, Bound("low", "<=", 1.0)),  # noqa: SIM300
+        ],
+    )
+    def test_tells_what_a_number_was_compared_with(self, claim, bound):
+        def claimed(results):
+            assert claim(results.estimate("accuracy", "A"))
+
+        (evidence,) = judge(hypothesis(claimed), made(A="+-", D="+-")).verdict.evidence
+        assert evidence.bounds == (bound,)
 
     def test_judging_twice_gives_the_same(self):
         results = made(A="+-+x", D="++-x")

@@ -4,6 +4,7 @@ import argparse
 import shutil
 import subprocess
 import sys
+import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ def add(commands: "Commands") -> None:
         "report", help="recompute what came out of a run from its ledger, and show it"
     )
     report.add_argument("run", type=Path, metavar="RUN", help=f"folder of the run: {_FOLDER}")
+    report.add_argument("--open", action="store_true", help="show report.html in the browser")
     report.set_defaults(run_command=_report)
     merge = commands.add_parser("merge", help="join the shards of a run, or what else was run in parts")
     merge.add_argument("runs", type=Path, nargs="+", metavar="RUN", help=f"folders of the runs: {_FOLDER}")
@@ -51,9 +53,13 @@ def add(commands: "Commands") -> None:
 
 def _report(options: argparse.Namespace) -> int:
     from pytest_tokenbench import run_folder  # noqa: PLC0415  # as in `_show`
+    from pytest_tokenbench.reporting import files  # noqa: PLC0415
 
     _show(options.run, run_folder.read(options.run))
-    print(f"rewrote {options.run / run_folder.RESULTS} and {options.run / run_folder.REPORT}")
+    written = [options.run / name for name in (run_folder.RESULTS, run_folder.REPORT, files.PAGE)]
+    print(f"rewrote {', '.join(map(str, written[:-1]))} and {written[-1]}")
+    if options.open:
+        webbrowser.open(written[-1].absolute().as_uri())
     return 0
 
 
@@ -64,17 +70,19 @@ def _show(folder: Path, run: "Run") -> None:
 
     made = document.build(run)
     files.write_reports(folder, made, run.record)
+    files.write_page(folder, made, run)
     for line, _ in terminal.summary(made, shutil.get_terminal_size().columns):
         print(line)
 
 
 def _merge(options: argparse.Namespace) -> int:
-    from pytest_tokenbench import merging, run_folder  # noqa: PLC0415  # for this command alone
+    from pytest_tokenbench import contexts, merging, run_folder  # noqa: PLC0415  # for this command alone
 
     if len(options.runs) == 1:
         raise merging.MergeError(f"{options.runs[0]} is one run; name at least two")
     joined = merging.join({str(folder): run_folder.read(folder) for folder in options.runs})
     folder = merging.write(options.into, joined.run)
+    contexts.write(folder, {name: text for one in options.runs for name, text in contexts.read(one).items()})
     print(
         f"merged {len(options.runs)} runs, {len(joined.run.observations):,} trials, into {folder}", flush=True
     )

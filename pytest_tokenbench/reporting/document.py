@@ -237,7 +237,14 @@ def _verdict(verdict: Verdict) -> Json:
         "ruling": str(verdict.ruling),
         "reason": verdict.reason,
         "evidence": [
-            {"measure": e.measure, "estimate": e.estimate, "low": e.low, "high": e.high, "n": e.n}
+            {
+                "measure": e.measure,
+                "estimate": e.estimate,
+                "low": e.low,
+                "high": e.high,
+                "n": e.n,
+                "bounds": [{"end": b.end, "relation": b.relation, "value": b.value} for b in e.bounds],
+            }
             for e in verdict.evidence
         ],
     }

@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
-from pytest_tokenbench import run_folder
+from pytest_tokenbench import contexts, run_folder
 from pytest_tokenbench.reporting import document, markdown
-from pytest_tokenbench.run_folder import RunRecord
+from pytest_tokenbench.run_folder import Run, RunRecord
+
+PAGE = "report.html"
 
 
 def write_reports(folder: Path, made: document.Json, record: RunRecord) -> None:
@@ -15,3 +17,16 @@ def write_reports(folder: Path, made: document.Json, record: RunRecord) -> None:
     """
     run_folder.write(folder / run_folder.RESULTS, document.as_text(made))
     run_folder.write(folder / run_folder.REPORT, markdown.render(made, record))
+
+
+def write_page(folder: Path, made: document.Json, run: Run) -> None:
+    """Writes report.html into a run folder, with the contexts that stand in it.
+
+    Raises:
+        OSError: It cannot be written; the former one is there still.
+        RunError: The contexts are damaged.
+    """
+    # With what draws its plots it takes longer to import than all the rest, and not every session writes it.
+    from pytest_tokenbench.reporting.html import page  # noqa: PLC0415
+
+    run_folder.write(folder / PAGE, page.render(made, run, contexts.read(folder)))

@@ -253,7 +253,9 @@ class Project:
     ) -> None:
         self.path = path
         self._compiled = compiled or path.parent / "compiled"
-        self.write("pytest.ini", "[pytest]\n" + ini)
+        self.write(
+            "pytest.ini", "[pytest]\n" + ("" if "tokenbench_html" in ini else "tokenbench_html = off\n") + ini
+        )
         for name, text in ARTICLES.items():
             self.write(f"corpus/articles/{name}.txt", text)
         self.write("corpus/manifest.json", json.dumps({"documents": [_entry(name) for name in ARTICLES]}))

@@ -8,19 +8,59 @@ tokenbench: token cost and accuracy studies:
                         Model that answers and writes preparations (default:
                         qwen2.5:7b-instruct; embedded: smollm2-135m).
   --tokenbench-backend=BACKEND
-                        Where the model runs: ollama (default), or embedded, in
-                        this process.
+                        Where the model runs: ollama (default), embedded (in
+                        this process), or openai (any server with that
+                        interface).
   --tokenbench-host=URL
-                        Address of the Ollama server (default: $OLLAMA_HOST,
-                        else http://127.0.0.1:11434).
+                        Address of a server (default: $OLLAMA_HOST, else
+                        http://127.0.0.1:11434). May be given several times:
+                        with -n, each worker asks one of them.
   --tokenbench-conditions=IDS
                         Run these conditions only, separated by commas.
   --tokenbench-quick    A quick look instead of the protocol: the first four
                         documents, shortened, and their questions.
   --tokenbench-reports=DIR
                         Folder for the run folders (default: reports).
+  --tokenbench-html=ON  on (default): a run's end writes report.html. off: only
+                        `tokenbench report` does.
   --tokenbench-strict   An unavailable hypothesis fails instead of being
                         skipped.
+  --tokenbench-order=ORDER
+                        cold (default): consecutive trials share no document, so
+                        that prefill can be measured. shared: trials with a
+                        common context follow each other, so that it is
+                        prefilled once.
+  --tokenbench-nonce    Begin every prompt with a few characters of its own, so
+                        that no server finds any of it in a cache.
+  --tokenbench-timeout=S
+                        Seconds that one trial may take, all attempts together
+                        (default: 900).
+  --tokenbench-repeats=N
+                        Run each trial this many times, which tells how far
+                        answers vary (default: 1).
+  --tokenbench-resume=[RUN]
+                        Go on with a run that did not come to its end: this
+                        folder, or without a value the newest.
+  --tokenbench-shard=I/N
+                        Run one part of the trials, as 2/5; `tokenbench merge`
+                        joins the parts.
+  --tokenbench-compare=RUN
+                        Compare with this earlier run of the study when the last
+                        trial is in; also writes compare.md and compare.json
+                        into the run folder.
+  --tokenbench-compare-fail=GATE
+                        Fail the session where a condition lost more since that
+                        run, beyond noise: accuracy:D25:3 is 3 points. May be
+                        given several times.
+  --tokenbench-plan     Ask no model and run nothing: print trials, tokens,
+                        preparations, expected time and cost, and the power.
+  --tokenbench-discordance=SHARE
+                        Share of answers that the plan expects to differ between
+                        two conditions (default: 0.1).
+  --tokenbench-progress=HOW
+                        How a run tells where it stands: auto (default: below
+                        pytest's own lines on a terminal, else as plain), plain
+                        (one line a minute) or off.
   --tokenbench-prices=FILE
                         TOML file with prices per million tokens; adds cost per
                         question.
@@ -29,6 +69,10 @@ HEAVY = [
     "numpy",
     "httpx",
     "ollama",
+    "tqdm",
+    "tenacity",
+    "jinja2",
+    "matplotlib",
     "jsonschema",
     "rank_bm25",
     "tabulate",

@@ -1,0 +1,130 @@
+"""What was run, fact by fact, and what the numbers cannot tell."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pytest_tokenbench import prompting
+from pytest_tokenbench.records import ModelInfo
+from pytest_tokenbench.reporting import wording
+from pytest_tokenbench.run_folder import RunRecord
+
+Json = Mapping[str, Any]
+Facts = dict[str, str]
+_PROMPT = "prompt "
+_ALWAYS = (
+    (
+        "Questions on one document are not independent. Thin lines show the interval with documents as the sampling "
+        "unit; intervals over questions say nothing of other documents."
+    ),
+    (
+        "An answer is right if it contains a gold answer: one that says something wrong besides is counted right, "
+        "and one phrased as no alias foresees is counted wrong."
+    ),
+    "Slices and documents are many, and some differ by chance alone: they show where to look, and prove nothing.",
+)
+
+
+def groups(record: RunRecord) -> dict[str, Facts]:
+    """What was run, in groups; a fact that is not known is left out."""
+    made = {"Run": _run(record)}
+    models = record.hosts or (record.model,)
+    for number, model in enumerate(models, 1):
+        made["Model" if len(models) == 1 else f"Model, host {number}"] = _model(model)
+    made["Conditions"] = {name: _listed(its) for name, its in record.condition_options.items()}
+    made["Machine"] = dict(record.machine)
+    made["Registration"] = {str(one.get("path", "")): _registered(one) for one in record.registered}
+    made["SHA-256"] = dict(record.hashes)
+    return {
+        title: {wording.plain(name): wording.plain(value) for name, value in facts.items() if value}
+        for title, facts in made.items()
+        if any(facts.values())
+    }
+
+
+def _run(record: RunRecord) -> Facts:
+    return {
+        "study": record.study,
+        "file": record.study_file,
+        "started": record.started,
+        "finished": record.finished or "not finished",
+        "gone on with": ", ".join(record.resumed),
+        "trials": f"{record.scheduled:,}",
+        "order": record.order,
+        "repeats": str(record.repeats) if record.repeats > 1 else "",
+        "nonce": "before every prompt" if record.nonce else "",
+        "shard": record.shard or "",
+        "commit": record.commit or "",
+    }
+
+
+def _model(model: ModelInfo) -> Facts:
+    return {
+        "name": model.name,
+        "digest": model.digest or "not told",
+        "backend": model.backend,
+        "server": model.server_version or "not told",
+        "host": model.host or "",
+        "family": model.family or "",
+        "parameters": model.parameter_size or "",
+        "quantization": model.quantization or "",
+        "window": "not told" if model.window is None else f"{model.window:,} tokens",
+        "trained for": "" if model.trained_window is None else f"{model.trained_window:,} tokens",
+        "extension": model.extension or "",
+        "options": _listed(model.options),
+        "engine": _listed(model.engine),
+    }
+
+
+def _registered(one: Mapping[str, Any]) -> str:
+    if not one.get("commit"):
+        return "not committed"
+    state = "" if one.get("clean") else ", changed since"
+    return f"last changed in {one['commit']} of {one.get('committed') or 'unknown date'}{state}"
+
+
+def _listed(options: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {_value(value)}" for name, value in options.items() if value is not None)
+
+
+def _value(value: Any) -> str:
+    return _listed(value) if isinstance(value, Mapping) else str(value)
+
+
+def prompts(record: RunRecord) -> dict[str, str]:
+    """The texts of the prompts, by name, as far as this version still has those that the run was made with."""
+    found = {}
+    for name, sha256 in record.hashes.items():
+        if name.startswith(_PROMPT):
+            short = name.removeprefix(_PROMPT)
+            try:
+                if prompting.sha256(short) == sha256:
+                    found[wording.plain(short)] = prompting.template(short)
+            except (OSError, ValueError):
+                continue
+    return found
+
+
+def limitations(document: Json) -> list[str]:
+    """What the numbers cannot tell, a sentence each."""
+    found = []
+    widths = [
+        (100 * (figure["high"] - figure["low"]) / 2)
+        for made in document["conditions"].values()
+        if (figure := made.get("differences", {}).get("accuracy", {})).get("low") is not None
+    ]
+    if widths:
+        found.append(
+            f"With {document['answerable']:,} answerable questions in {document['documents']:,} documents, "
+            f"differences in accuracy are known to about ±{max(widths):.0f} points where they are known least: "
+            "smaller ones cannot be told from none."
+        )
+    model = wording.plain(document["model"]["name"])
+    found += [
+        *_ALWAYS,
+        f"All of it is said of {model} with these prompts, of these documents and such questions.",
+    ]
+    if document["repeats"] == 1:
+        found.append("Each trial was run once: how much answers vary from one run to the next is not known.")
+    if document["quick"]:
+        found.append(wording.QUICK_NOTICE + ".")
+    return found

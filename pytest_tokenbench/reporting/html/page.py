@@ -1,0 +1,173 @@
+"""The page: what all parts of it show, put into its template with its style, its script and its data."""
+
+import base64
+import hashlib
+import json
+import re
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from pytest_tokenbench.reporting import costs, terminal, wording
+from pytest_tokenbench.reporting.document import results_of
+from pytest_tokenbench.reporting.html import facts, forest, preparation, slices, tradeoff, trials, verdicts
+from pytest_tokenbench.run_folder import Run
+
+Json = Mapping[str, Any]
+_PACKAGE = "pytest_tokenbench.reporting.html"
+_NONE = "-"
+# What could end a script element, begin a comment in it, or end a line of it.
+_UNSAFE = re.compile("[<>&\u2028\u2029]")
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table whose first column names conditions."""
+
+    caption: str
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def render(document: Json, run: Run, contexts: Mapping[str, str]) -> str:
+    """The page of a run, whole: it asks for nothing from outside. `contexts` are the texts sent, by SHA-256.
+
+    The same run gives the same page.
+    """
+    found = trials.data(run, contexts)
+    lacking = sum(one["lines"] is None for one in found["contexts"])
+    kept = {name: found.pop(name) for name in ("lines", "units", "contexts")}
+    results = results_of(run)
+    notes = wording.notes(document) + costs.notes(document)
+    if lacking:
+        notes.append(
+            f"the texts of {lacking:,} of {len(kept['contexts']):,} contexts are not in the run's folder and are not shown"
+        )
+    script = _asset("report.js")
+    page = _environment().get_template("report.html.j2")
+    return page.render(
+        document=document,
+        run=run,
+        title=f"{run.record.study}: {run.record.model.name}",
+        policy=_policy(script),
+        style=Markup(_asset("report.css")),  # noqa: S704  # a file of this package
+        script=Markup(script),  # noqa: S704  # a file of this package
+        manner=wording.manner(document),
+        notices=wording.notices(document),
+        cards=verdicts.cards(document),
+        tradeoffs=tradeoff.plots(document),
+        tables=[_conditions(document), *_costs(document)],
+        forests=forest.plots(document),
+        disagreements=trials.disagreements(run),
+        prepared=preparation.plot(document),
+        breaks=_breaks(document),
+        slices=slices.by_slice(results),
+        documents=slices.by_document(results),
+        choices=_choices(run),
+        groups=facts.groups(run.record),
+        prompts=facts.prompts(run.record),
+        notes=notes,
+        limitations=facts.limitations(document),
+        trials=embedded(found),
+        contexts=packed(kept),
+    )
+
+
+def embedded(value: Any) -> Markup:
+    """A value as JSON that can stand in a script element, whatever its texts hold."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return Markup(_UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text))  # noqa: S704  # nothing is left
+
+
+def packed(value: Any) -> str:
+    """A value as JSON, packed: what is large, and wanted only when a trial is opened."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return base64.b64encode(zlib.compress(text.encode())).decode()
+
+
+@cache
+def _environment() -> Environment:
+    made = Environment(
+        loader=PackageLoader(_PACKAGE),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters["plain"] = wording.plain
+    return made
+
+
+@cache
+def _asset(name: str) -> str:
+    return resources.files(_PACKAGE).joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def _policy(script: str) -> str:
+    """What the page may do: run its own script, and ask for nothing."""
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return (
+        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _conditions(document: Json) -> Table:
+    columns = terminal.columns(document, wording.one_line(document["baseline"]))
+    rows = tuple(
+        (name, *(_shown(cell(made)) for _, cell in columns)) for name, made in document["conditions"].items()
+    )
+    return Table("Each condition's figures", ("condition", *(heading for heading, _ in columns)), rows)
+
+
+def _costs(document: Json) -> Iterator[Table]:
+    for entry in document.get("costs", []):
+        rows = []
+        for name, made in entry["conditions"].items():
+            asked, prepared = made["per_question"].get("estimate"), made["preparation"].get("per_question")
+            rows.append((name, *_amounts(asked, prepared)))
+            if name == document["baseline"]:
+                cached = entry["with_prompt_caching"].get("estimate")
+                rows.append((f"{name}, cached", *_amounts(cached, prepared)))
+        headings = ("condition", "questions", "preparation", "together")
+        yield Table(costs.heading(entry, document), headings, tuple(rows))
+
+
+def _amounts(asked: float | None, prepared: float | None) -> tuple[str, ...]:
+    together = None if asked is None or prepared is None else asked + prepared
+    found = (None if amount is None else amount * costs.QUESTIONS for amount in (asked, prepared, together))
+    return tuple("\N{EN DASH}" if amount is None else f"{amount:,.4f}" if amount else "0" for amount in found)
+
+
+def _breaks(document: Json) -> Table:
+    rows = tuple(
+        (
+            name,
+            _shown(wording.preparation(made["preparation"])),
+            _shown(wording.tokens(made["measures"]["input_tokens"])),
+            _shown(wording.break_even(made)),
+        )
+        for name, made in document["conditions"].items()
+    )
+    headings = ("condition", "built once", "each question", f"cheaper than {document['baseline']} from")
+    return Table("Tokens for one document", headings, rows)
+
+
+def _shown(cell: str) -> str:
+    return "\N{EN DASH}" if cell == _NONE else cell.replace("-", "\N{MINUS SIGN}")
+
+
+def _choices(run: Run) -> dict[str, list[str]]:
+    """What the trials can be filtered by, as far as there is something to choose."""
+    questions = run.record.questions
+    pairs = sorted({(kind, value) for question in questions for kind, value in question.slices.items()})
+    return {
+        "document": list(dict.fromkeys(question.document for question in questions)),
+        "slice": [f"{kind}: {value}" for kind, value in pairs],
+    }
