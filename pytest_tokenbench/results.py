@@ -62,12 +62,12 @@ class Figure:
 
     name: str
     source: Estimate
-    tell: Callable[[Bound], None] = field(compare=False, repr=False)
+    _tell: Callable[[Bound], None] = field(compare=False, repr=False)
 
     @property
     def estimate(self) -> float:
         """The point estimate, in the unit of the measure (shares, not percent)."""
-        return Compared(self.source.estimate, "estimate", self.tell)
+        return Compared(self.source.estimate, "estimate", self._tell)
 
     @property
     def n(self) -> int:
@@ -87,7 +87,7 @@ class Figure:
     def _end(self, end: float | None, which: str) -> float:
         if end is None:
             raise Unavailable(f"{self.name} has no interval (n={self.n})")
-        return Compared(end, which, self.tell)
+        return Compared(end, which, self._tell)
 
 
 class Results:

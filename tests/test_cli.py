@@ -30,7 +30,9 @@ class TestReport:
         assert results["conditions"]["C"]["measures"]["input_tokens"]["estimate"] == 100
         assert results["costs"][0]["price"]["name"] == "by hand"
         assert "H1 passed" in (run / "report.md").read_text()
-        assert capsys.readouterr().out.endswith(f"rewrote {run}/results.json and {run}/report.md\n")
+        assert capsys.readouterr().out.endswith(
+            f"rewrote {run}/results.json, {run}/report.md and {run}/report.html\n"
+        )
 
     def test_a_second_time_gives_the_same_bytes(self, run):
         status("report", run)

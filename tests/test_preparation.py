@@ -144,12 +144,12 @@ class TestBuilding:
         text = "\n\n".join(" ".join([f"P{i}", *["word"] * 59]) + "." for i in range(3))
         recipe = Croutons("D", section_words=60, max_tokens=50).recipe()
         one, model = made(
-            "A fact.", *[CrashedError("the server fell")] * 5, recipe=recipe, document=scripted.document(text)
+            "A fact.", *[CrashedError("the server fell")] * 7, recipe=recipe, document=scripted.document(text)
         )
         assert (one.failure, one.failure_kind) == ("the server fell", "crashed")
         assert one.units == ()
         assert (one.calls, one.input_tokens, one.output_tokens) == (1, 100, 10)
-        assert len(model.prompts) == 1 + 5
+        assert len(model.prompts) == 1 + 7
 
     def test_a_call_that_came_to_nothing_is_made_again_and_costs_nothing(self):
         one, model = made(BusyError("busy"), "Short.")

@@ -223,7 +223,7 @@ class TestAskedAgain:
 
     def test_all_tries_are_kept_with_an_error(self):
         one = seen(base.BusyError("m"))
-        assert [try_.kind for try_ in one.attempts] == ["busy"] * 5
+        assert [try_.kind for try_ in one.attempts] == ["busy"] * 7
 
     def test_the_tries_before_a_prompt_was_found_too_long_are_kept(self):
         model = scripted.ScriptedModel(base.BusyError("m"), base.WindowExceededError(9, 8))
