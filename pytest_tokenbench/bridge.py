@@ -96,7 +96,11 @@ class Bridge:
                 if file.is_relative_to(self._config.rootpath)
                 else file.name
             )
-            self._faults |= dict.fromkeys(f"{where}, {fault}" for fault in study.faults())
+            found = [f"{where}, {fault}" for fault in study.faults()]
+            if self.is_worker:
+                # The controller sees no test of it, and so nothing of the study.
+                raise pytest.Collector.CollectError("\n".join(found))
+            self._faults |= dict.fromkeys(found)
 
     def trials(self, study: Study, file: Path) -> Sequence[TrialKey]:
         """The trials of a study in order; none where it is faulty, which `check` then tells."""

@@ -103,12 +103,16 @@ def test_options_of_no_use(run, option, sentence):
     refused(ran, sentence.format(path=ran.path))
 
 
-def test_study_without_a_test_function(run):
-    study = STUDY.partition("@study.trials")[0]
-    refused(
-        run(study),
-        "test_small.py, line 6: study 'small' has no test function; decorate one with @study.trials",
-    )
+def test_study_without_a_test_function(run, workers):
+    told = "test_small.py, line 6: study 'small' has no test function; decorate one with @study.trials"
+    ran = run(STUDY.partition("@study.trials")[0])
+
+    if workers == "-n0":
+        refused(ran, told)
+    else:  # the workers alone have seen it, and can tell it of the file only
+        assert ran.status != pytest.ExitCode.OK
+        assert ran.count(told) == 1
+        assert "Traceback" not in ran.text
 
 
 def test_several_hosts_need_workers(run):

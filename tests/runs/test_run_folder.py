@@ -20,15 +20,24 @@ def without_timings(value):
     return value
 
 
-def test_folder_holds_five_files(ran):
+def test_folder_holds_what_was_run_measured_and_sent(ran):
     assert {file.name for file in ran.folder.iterdir()} == {
         "run.json",
         "observations.jsonl",
         "preparations.jsonl",
         "results.json",
         "report.md",
+        "contexts.jsonl",
     }
     assert len(ran.folders) == 1
+
+
+def test_page_is_written_too_unless_it_is_turned_off(make_project, server, workers):
+    ran = make_project(ini="tokenbench_html = on\n").run(workers, "--tokenbench-conditions=A", server=server)
+
+    page = ran.file("report.html")
+    assert page.startswith("<!DOCTYPE html>")
+    assert "Ada Finch" in page
 
 
 def test_each_trial_is_one_line(ran):
