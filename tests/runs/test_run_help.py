@@ -94,6 +94,7 @@ def test_help_has_one_group_with_every_option(project):
 def test_project_without_a_study_notices_nothing(project, workers):
     (project.path / "test_small.py").unlink()
     project.write("test_plain.py", "def test_trials():\n    pass\n")
+    project.write("pytest.ini", "[pytest]\n")  # none of our keys, which would be read
     project.write(
         "conftest.py",
         "import pathlib\nimport sys\n\n\ndef pytest_sessionfinish(session):\n"
