@@ -6,24 +6,27 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial, reduce
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from pytest_tokenbench import options, plans
-from pytest_tokenbench.comparing import Compared
+from pytest_tokenbench import options
 from pytest_tokenbench.controller import Controller, Outcome, StartError, StopRunError
 from pytest_tokenbench.handout import ColdPool, Pool, SharedPool, Work
 from pytest_tokenbench.loading import Loaded, StudyError
 from pytest_tokenbench.marker import PROPERTY, refuse_unrecognised, study_of
+from pytest_tokenbench.places import below
 from pytest_tokenbench.records import Observation, Status, decode, encode
-from pytest_tokenbench.reporting import comparison, terminal
 from pytest_tokenbench.reporting import items as shown
+from pytest_tokenbench.reporting import terminal
 from pytest_tokenbench.reporting.items import Teststatus
 from pytest_tokenbench.reporting.live import Showing, end_line
 from pytest_tokenbench.scheduling import Order, TrialKey
 from pytest_tokenbench.study import Study
 from pytest_tokenbench.worker import Worker
+
+if TYPE_CHECKING:
+    from pytest_tokenbench.comparing import Compared
 
 
 class Trial:
@@ -91,11 +94,7 @@ class Bridge:
     def declared(self, study: Study, file: Path) -> None:
         """Has `check` tell that nothing runs the trials of a study, if that is so."""
         if not study.has_trials:
-            where = (
-                file.relative_to(self._config.rootpath)
-                if file.is_relative_to(self._config.rootpath)
-                else file.name
-            )
+            where = below(file, self._config.rootpath) or file.name
             found = [f"{where}, {fault}" for fault in study.faults()]
             if self.is_worker:
                 # The controller sees no test of it, and so nothing of the study.
@@ -131,6 +130,8 @@ class Bridge:
 
     def plan_items(self, session: pytest.Session) -> None:
         """Prints what a run of the collected items would do."""
+        from pytest_tokenbench import plans  # noqa: PLC0415  # a quarter of a second, for such sessions alone
+
         plans.write(
             self._config,
             self.settings,
@@ -179,7 +180,7 @@ class Bridge:
         """From which workers of xdist are handed the items with these ids; None where no trial is among them."""
         if self._controller is None:
             return None
-        works = self._controller.works()
+        works = self._controller.works
         pool = SharedPool if self.settings.order is Order.SHARED else ColdPool
         return pool([works[self._trial_of[node]] if node in self._trial_of else Work() for node in ids])
 
@@ -208,7 +209,7 @@ class Bridge:
             self._controller.abandon()
             self._controller = None
             raise pytest.UsageError(str(error)) from error
-        self.showing.begins(self._controller.works())
+        self.showing.begins(self._controller.works)
         count = sum(len(run.loaded.study.hypotheses) for run in runs)
         self._announce = partial(self._expect, session, count)
 
@@ -372,16 +373,13 @@ class Bridge:
             if outcome.compared is not None:
                 self._show_compared(reporter, outcome.compared, width)
             folder = outcome.run.folder
-            where = (
-                folder.relative_to(self._config.rootpath)
-                if folder.is_relative_to(self._config.rootpath)
-                else folder
-            )
-            reporter.write_line(f"run folder: {where}")
+            reporter.write_line(f"run folder: {below(folder, self._config.rootpath) or folder}")
             for line in terminal.wrapped(shown.LEGEND, width):
                 reporter.write_line(line)
 
-    def _show_compared(self, reporter: pytest.TerminalReporter, compared: Compared, width: int) -> None:
+    def _show_compared(self, reporter: pytest.TerminalReporter, compared: "Compared", width: int) -> None:
+        from pytest_tokenbench.reporting import comparison  # noqa: PLC0415  # for such sessions alone
+
         reporter.write_line("")
         if compared.document is None:
             for line in terminal.wrapped(f"--tokenbench-compare: {'; '.join(compared.failures)}", width):

@@ -38,11 +38,7 @@ class Former:
         """
         run = run_folder.read(folder)
         study = run.record.study
-        if study not in studies:
-            listed = ", ".join(studies)
-            raise RunError(
-                f"{name} is a run of {run_folder.printable(study)!r}, which is not among the collected studies ({listed})"
-            )
+        run_folder.check_is_of(study, studies, name)
         for gate in gates:
             if gate.condition not in studies[study] or gate.condition not in run.record.conditions:
                 raise RunError(

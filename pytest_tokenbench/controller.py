@@ -3,10 +3,11 @@
 import datetime as dt
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pytest_tokenbench import contexts, prices, resume, run_folder
-from pytest_tokenbench.comparing import Compared, Former
 from pytest_tokenbench.handout import Work
 from pytest_tokenbench.hypotheses import Judgement, judge, spoilt, unavailable
 from pytest_tokenbench.ledger import TORN, Ledger
@@ -15,6 +16,7 @@ from pytest_tokenbench.locking import Lock
 from pytest_tokenbench.models import cache_note
 from pytest_tokenbench.models.base import ModelError, UnreachableError
 from pytest_tokenbench.models.patient import changed, differing
+from pytest_tokenbench.places import below
 from pytest_tokenbench.preparing import Builder, needed
 from pytest_tokenbench.prices import Price, PriceError
 from pytest_tokenbench.recording import UNFINISHED, now, record_of
@@ -26,6 +28,9 @@ from pytest_tokenbench.scheduling import Order, TrialKey
 from pytest_tokenbench.settings import Settings
 from pytest_tokenbench.study import Hypothesis
 from pytest_tokenbench.worker import Worker
+
+if TYPE_CHECKING:
+    from pytest_tokenbench.comparing import Compared, Former
 
 STOP_AFTER = 5  # trials in a row that came to nothing
 GO_ON = "what is measured is kept; --tokenbench-resume goes on from there"
@@ -71,7 +76,7 @@ class Outcome:
     run: ActiveRun
     judgements: tuple[Judgement, ...]
     document: document.Json
-    compared: Compared | None = None
+    compared: "Compared | None" = None
     unwritten: str | None = None
 
 
@@ -115,13 +120,12 @@ class Controller:
         try:
             if self.settings.prices is not None:
                 self._prices = prices.read(self.settings.prices, dt.datetime.now(dt.UTC))
-            for study in earlier.keys() - set(names):
-                if self.settings.resume:
-                    raise StartError(
-                        f"{self._shown(earlier[study])} is a run of {study!r}, "
-                        f"which is not among the collected studies ({', '.join(names)})"
-                    )
+            if self.settings.resume:  # one that was named; the newest of each study may be of others too
+                for study, folder in earlier.items():
+                    run_folder.check_is_of(study, names, self._shown(folder))
             if self.settings.compare is not None:
+                from pytest_tokenbench.comparing import Former  # noqa: PLC0415  # for such sessions alone
+
                 studies = {loaded.study.name: loaded.conditions.keys() for loaded, _ in chosen}
                 shown = self._shown(self.settings.compare)
                 self._former = Former.read(self.settings.compare, shown, self.settings.gates, studies)
@@ -268,8 +272,9 @@ class Controller:
         """The place of a host among those given, None for one that was not there at the start."""
         return next((place for place, one in enumerate(self._models) if one.host == host), None)
 
+    @cached_property
     def works(self) -> dict[tuple[str, TrialKey], Work]:
-        """The trials by study and key, as they are handed out to workers."""
+        """The trials of the runs that were begun, by study and key, as they are handed out to workers."""
         return {
             (name, key): work
             for name, run in self._runs.items()
@@ -348,17 +353,18 @@ class Controller:
             finished=None if interrupted else now(),
             verdicts=tuple(judgement.verdict for judgement in judgements),
         )
-        made = document.build(run.as_run())
+        done = run.as_run()
+        made = document.build(done)
         compared = unwritten = None
         try:
             run_folder.write_record(run.folder, run.record)
             write_reports(run.folder, made, run.record)
             # Always, since `tokenbench report` could not make them from the folder alone.
-            contexts.keep(run.folder, run.loaded, run.as_run())
+            contexts.keep(run.folder, run.loaded, done)
             if self.settings.html:
-                write_page(run.folder, made, run.as_run())
+                write_page(run.folder, made, done)
             if self._former is not None and not interrupted:
-                compared = self._former.compare(run.as_run(), run.folder)
+                compared = self._former.compare(done, run.folder)
             run.close()
         except RunError as error:
             unwritten = f"{error}; {GO_ON}"
@@ -369,7 +375,7 @@ class Controller:
         return Outcome(run, judgements, made, compared, unwritten)
 
     def _shown(self, path: Path) -> str:
-        return str(path.relative_to(self._root) if path.is_relative_to(self._root) else path)
+        return below(path, self._root) or str(path)
 
 
 class StopRunError(Exception):

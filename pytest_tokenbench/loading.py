@@ -9,6 +9,7 @@ from pytest_tokenbench import scoring
 from pytest_tokenbench.conditions.base import Condition
 from pytest_tokenbench.corpus import passages, verify
 from pytest_tokenbench.corpus.faults import CorpusError, Fault
+from pytest_tokenbench.places import below
 from pytest_tokenbench.records import Document, Question
 from pytest_tokenbench.scheduling import Layout, TrialKey, arrange, select
 from pytest_tokenbench.settings import QUICK_DOCUMENTS, QUICK_WORDS, Settings
@@ -48,7 +49,7 @@ def load(study: Study, file: Path, root: Path, settings: Settings) -> Loaded:
     Raises:
         StudyError: The declaration, the questions or the corpus are faulty, or the options do not fit the study.
     """
-    shown = file.relative_to(root).as_posix() if file.is_relative_to(root) else file.name
+    shown = below(file, root) or file.name
     sentences = [f"{shown}, {fault}" for fault in study.faults()]
     conditions = {condition.id: condition for condition in study.conditions}
     for name in settings.conditions or ():

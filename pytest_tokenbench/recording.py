@@ -7,6 +7,7 @@ from pathlib import Path
 from pytest_tokenbench import machine, prompting, registration, run_folder, trial
 from pytest_tokenbench.corpus import files, manifest, sums
 from pytest_tokenbench.loading import Loaded
+from pytest_tokenbench.places import below
 from pytest_tokenbench.prices import Price
 from pytest_tokenbench.records import ModelInfo, Ruling, Verdict
 from pytest_tokenbench.resume import options_of
@@ -36,7 +37,7 @@ def record_of(
     return RunRecord(
         format=run_folder.FORMAT,
         study=loaded.study.name,
-        study_file=_shown(loaded.file, root),
+        study_file=below(loaded.file, root) or loaded.file.name,
         started=now(),
         quick=settings.quick,
         order=str(settings.order),
@@ -84,7 +85,3 @@ def _hashes(loaded: Loaded) -> dict[str, str]:
     }
     found = {name: files.sha256(path.read_bytes()) for name, path in paths.items() if path.is_file()}
     return found | {f"document {one.id}": one.sha256 for one in loaded.documents.values()}
-
-
-def _shown(path: Path, root: Path) -> str:
-    return path.relative_to(root).as_posix() if path.is_relative_to(root) else path.name

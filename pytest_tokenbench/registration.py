@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_tokenbench.corpus.faults import Breach, Fault
+from pytest_tokenbench.places import below
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ def check(paths: Sequence[Path], root: Path, faults: Sequence[Fault]) -> Registr
 
 
 def _state(path: Path, root: Path, *, tracked: bool) -> Registered:
-    shown = path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
+    shown = below(path, root) or str(path)
     if not tracked:
         return Registered(shown, None, None, clean=False)
     last = _git(root, "log", "-1", "--format=%H %cI", "--", str(path))

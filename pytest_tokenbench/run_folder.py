@@ -3,7 +3,7 @@
 import contextlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -215,6 +215,17 @@ def _check_belongs(folder: Path, record: RunRecord, observations: Sequence[Obser
         ):
             other = f"{printable(seen.study)}, {printable(seen.question)}"
             raise RunError(f"{folder / OBSERVATIONS}: line {number} is of another study ({other})")
+
+
+def check_is_of(study: str, known: Collection[str], name: str) -> None:
+    """Refuses a run, called `name`, whose study is not among those of a session.
+
+    Raises:
+        RunError: It is not.
+    """
+    if study not in known:
+        listed = ", ".join(known)
+        raise RunError(f"{name} is a run of {study!r}, which is not among the collected studies ({listed})")
 
 
 def printable(text: str) -> str:

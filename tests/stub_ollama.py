@@ -22,16 +22,13 @@ What it does that matters:
 
 import argparse
 import json
-import socket
-import socketserver
-import struct
-import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from email.message import Message
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Self
+from typing import Any
+
+from stub_http import StubHTTP
 
 OVERHEAD = 10
 DEFAULT_NUM_CTX = 4096
@@ -102,7 +99,7 @@ def count_tokens(text: str) -> int:
     return len(text.split()) + OVERHEAD
 
 
-class StubOllama:
+class StubOllama(StubHTTP):
     """The stub: a context manager that serves on 127.0.0.1 while it is open."""
 
     def __init__(
@@ -137,24 +134,16 @@ class StubOllama:
             faults: What befalls the n-th chat with a message, counted from 0; see `FAULTS`.
             port: 0 takes a free one.
         """
+        super().__init__(port)
         self.models = dict(models if models is not None else {"smollm2:135m": StubModel()})
         self.version, self.answer, self.delay = version, answer, delay
         self.tells_cached, self.tells_window = tells_cached, tells_window
         self.honours_truncate, self.cut, self.window, self.count = honours_truncate, CUTS[cut], window, count
         self.faults = faults
         self.requests: list[Request] = []
-        self.connections = 0
         self.loaded: dict[str, int] = {}
         self._lock = threading.Lock()
         self._chats = 0
-        self._closing = threading.Event()
-        self._server = _Server(self, port)
-        self._thread: threading.Thread | None = None
-
-    @property
-    def url(self) -> str:
-        """Where it serves."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
 
     @property
     def chats(self) -> list[dict[str, Any]]:
@@ -166,31 +155,19 @@ class StubOllama:
         """The bodies of the chats without any message, which load a model."""
         return [r.body for r in self.requests if r.path == "/api/chat" and not r.body.get("messages")]
 
-    def start(self) -> None:
-        """Serves in a thread."""
-        self._thread = threading.Thread(target=self.serve, kwargs={"poll": 0.01}, daemon=True)
-        self._thread.start()
+    def handle(self, method: str, path: str, raw: bytes, headers: Message) -> tuple[int, Any, str | None]:
+        """See `StubHTTP.handle`."""
+        if not self.check(headers):
+            return 401, "401 Authorization Required", None
+        try:
+            body = json.loads(raw) if raw else {}
+        except ValueError:
+            return 400, {"error": "invalid character in request"}, None
+        return self.reply(Request(method, path, body))
 
-    def serve(self, poll: float = 0.5) -> None:
-        """Serves until stopped."""
-        self._server.serve_forever(poll)
-
-    def stop(self) -> None:
-        """Refuses and breaks all connections from now on."""
-        self._closing.set()
-        if self._thread is not None:
-            self._server.shutdown()
-            self._thread.join()
-            self._thread = None
-        self._server.server_close()
-        self._server.break_connections()
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(self, *_exc: object) -> None:
-        self.stop()
+    def content_type(self, status: int, body: Any) -> str:
+        """Of a reply: what no path leads to is told as text."""
+        return "text/plain" if isinstance(body, str) and status == 404 else "application/json; charset=utf-8"
 
     def check(self, _headers: Message) -> bool:
         """Whether a request with these headers is let in."""
@@ -258,7 +235,7 @@ class StubOllama:
         if not body.get("messages"):
             return 200, head | {"message": _message(""), "done": True, "done_reason": "load"}, None
         fault = self._next_fault()
-        self._closing.wait(60 if fault == "slow" else self.delay)
+        self.closing.wait(60 if fault == "slow" else self.delay)
         status, reply = self._answered(body["messages"][-1]["content"], num_ctx, options)
         if status == 200:
             thinks = self.models[name].thinking if body.get("think") is not False else ""
@@ -300,11 +277,6 @@ class StubOllama:
         if isinstance(self.faults, Mapping):
             return self.faults.get(turn)
         return self.faults[turn] if turn < len(self.faults) else None
-
-    def stop_listening(self) -> None:
-        """Refuses connections from now on; those that are open stay."""
-        self._server.shutdown()
-        self._server.socket.close()
 
 
 def _message(content: str) -> dict[str, str]:
@@ -351,89 +323,6 @@ def _spoiled(fault: str | None, status: int, reply: dict[str, Any]) -> tuple[int
     return _SPOILERS[fault](reply) if fault in _SPOILERS else (status, reply)
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    block_on_close = False
-    request_queue_size = 128
-
-    def __init__(self, stub: StubOllama, port: int) -> None:
-        super().__init__(("127.0.0.1", port), _Handler)
-        self.stub = stub
-        self.open: set[socket.socket] = set()
-
-    def server_bind(self) -> None:
-        """Without asking a name server for the name of this machine."""
-        socketserver.TCPServer.server_bind(self)
-        self.server_name, self.server_port = "127.0.0.1", self.server_address[1]
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        self.stub.connections += 1
-        self.open.add(request)
-        super().process_request(request, client_address)
-
-    def shutdown_request(self, request: Any) -> None:
-        self.open.discard(request)
-        super().shutdown_request(request)
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that went away is no news."""
-
-    def break_connections(self) -> None:
-        for connection in list(self.open):
-            try:
-                connection.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                continue
-
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
-    wbufsize = -1  # head and body leave in one write
-    server: _Server
-
-    def do_GET(self) -> None:
-        self._serve()
-
-    def do_POST(self) -> None:
-        self._serve()
-
-    def log_message(self, *_args: Any) -> None:
-        """Says nothing."""
-
-    def _serve(self) -> None:
-        raw = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        if not self.server.stub.check(self.headers):
-            self._send(401, "401 Authorization Required")
-            return
-        try:
-            body = json.loads(raw) if raw else {}
-        except ValueError:
-            self._send(400, {"error": "invalid character in request"})
-            return
-        status, reply, fault = self.server.stub.reply(Request(self.command, self.path, body))
-        if fault == "refuse":
-            self.server.stub.stop_listening()
-            self.close_connection = True
-        elif fault == "reset":
-            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            self.connection.close()
-            self.close_connection = True
-        else:
-            self._send(status, reply, half=fault == "half")
-
-    def _send(self, status: int, reply: Any, *, half: bool = False) -> None:
-        is_text = isinstance(reply, str)
-        data = (reply if is_text else json.dumps(reply, ensure_ascii=False)).encode()
-        self.send_response(status)
-        kind = "text/plain" if is_text and status == 404 else "application/json; charset=utf-8"
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data[: len(data) // 2] if half else data)
-        self.close_connection = self.close_connection or half
-
-
 def main() -> None:
     """Serves until killed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
@@ -450,12 +339,7 @@ def main() -> None:
         window=given.window,
         port=given.port,
     )
-    sys.stdout.write(f"{stub.url}\n")
-    sys.stdout.flush()
-    try:
-        stub.serve()
-    except KeyboardInterrupt:
-        stub.stop()
+    stub.serve_by_hand()
 
 
 if __name__ == "__main__":

@@ -14,15 +14,13 @@ refuses those that it does not know.
 
 import argparse
 import json
-import socket
-import socketserver
-import struct
-import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Self
+from email.message import Message
+from typing import Any
+
+from stub_http import StubHTTP
 
 OVERHEAD = 10
 STANDARD = {
@@ -82,7 +80,7 @@ def count_tokens(text: str) -> int:
     return len(text.split()) + OVERHEAD
 
 
-class StubOpenAI:
+class StubOpenAI(StubHTTP):
     """The stub: a context manager that serves on 127.0.0.1 while it is open."""
 
     def __init__(
@@ -121,58 +119,23 @@ class StubOpenAI:
             delay: Seconds that a chat takes.
             port: 0 takes a free one.
         """
+        super().__init__(port)
         self.kind, self.models, self.window, self.answer = kind, models, window, answer
         self.usage, self.message, self.cut_to = usage or {}, message or {}, cut_to
         self.shifts, self.counts = shifts, counts
         self.loaded, self.accepts, self.faults, self.delay = loaded, accepts, faults, delay
         self.requests: list[Request] = []
-        self.connections = 0
-        self.closing = threading.Event()
         self._chats = 0
         self._lock = threading.Lock()
-        self._server = _Server(self, port)
-        self._thread: threading.Thread | None = None
-
-    @property
-    def url(self) -> str:
-        """Where it serves."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
 
     @property
     def chats(self) -> list[dict[str, Any]]:
         """The bodies of the chats, in the order they came."""
         return [request.body for request in self.requests if request.path == "/v1/chat/completions"]
 
-    def start(self) -> None:
-        """Serves in a thread."""
-        self._thread = threading.Thread(target=self.serve, kwargs={"poll": 0.01}, daemon=True)
-        self._thread.start()
-
-    def serve(self, poll: float = 0.5) -> None:
-        """Serves until stopped."""
-        self._server.serve_forever(poll)
-
-    def stop(self) -> None:
-        """Refuses and breaks all connections from now on."""
-        self.closing.set()
-        if self._thread is not None:
-            self._server.shutdown()
-            self._thread.join()
-            self._thread = None
-        self._server.server_close()
-        self._server.break_connections()
-
-    def stop_listening(self) -> None:
-        """Refuses connections from now on; those that are open stay."""
-        self._server.shutdown()
-        self._server.socket.close()
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(self, *_exc: object) -> None:
-        self.stop()
+    def handle(self, method: str, path: str, raw: bytes, headers: Message) -> tuple[int, Any, str | None]:
+        """See `StubHTTP.handle`."""
+        return self.reply(Request(method, path, json.loads(raw) if raw else {}, headers.get("Authorization")))
 
     def reply(self, request: Request) -> tuple[int, Any, str | None]:
         """Status and body of the reply to a request, and what breaks it, if anything does."""
@@ -316,93 +279,6 @@ _REFUSALS: dict[str, Callable[[int, int, int], Any]] = {
 }
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    block_on_close = False
-    request_queue_size = 128
-
-    def __init__(self, stub: StubOpenAI, port: int) -> None:
-        super().__init__(("127.0.0.1", port), _Handler)
-        self.stub = stub
-        self.open: set[socket.socket] = set()
-
-    def server_bind(self) -> None:
-        """Without asking a name server for the name of this machine."""
-        socketserver.TCPServer.server_bind(self)
-        self.server_name, self.server_port = "127.0.0.1", self.server_address[1]
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        self.stub.connections += 1
-        self.open.add(request)
-        super().process_request(request, client_address)
-
-    def shutdown_request(self, request: Any) -> None:
-        self.open.discard(request)
-        super().shutdown_request(request)
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that went away is no news."""
-
-    def break_connections(self) -> None:
-        for connection in list(self.open):
-            try:
-                connection.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                continue
-
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
-    wbufsize = -1  # head and body leave in one write
-    server: _Server
-
-    def do_GET(self) -> None:
-        self._serve()
-
-    def do_POST(self) -> None:
-        self._serve()
-
-    def log_message(self, *_args: Any) -> None:
-        """Says nothing."""
-
-    def _serve(self) -> None:
-        raw = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        request = Request(
-            self.command, self.path, json.loads(raw) if raw else {}, self.headers.get("Authorization")
-        )
-        status, body, fault = self.server.stub.reply(request)
-        if fault == "refuse":
-            self.server.stub.stop_listening()
-            self.close_connection = True
-        elif fault == "reset":
-            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            self.connection.close()
-            self.close_connection = True
-        else:
-            self._send(status, body, fault)
-
-    def _send(self, status: int, body: Any, fault: str | None) -> None:
-        data = (body if isinstance(body, str) else json.dumps(body, ensure_ascii=False)).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        if fault == "drip":
-            self._drip(data)
-        else:
-            self.wfile.write(data[: len(data) // 2] if fault == "half" else data)
-        self.close_connection = self.close_connection or fault in {"half", "drip"}
-
-    def _drip(self, data: bytes) -> None:
-        """A byte now and then, too slowly to come to an end."""
-        for byte in data:
-            if self.server.stub.closing.wait(0.05):
-                return
-            self.wfile.write(bytes([byte]))
-            self.wfile.flush()
-
-
 def main() -> None:
     """Serves until killed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
@@ -421,12 +297,7 @@ def main() -> None:
         delay=given.delay,
         port=given.port,
     )
-    sys.stdout.write(f"{stub.url}\n")
-    sys.stdout.flush()
-    try:
-        stub.serve()
-    except KeyboardInterrupt:
-        stub.stop()
+    stub.serve_by_hand()
 
 
 if __name__ == "__main__":

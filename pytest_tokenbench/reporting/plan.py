@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from pytest_tokenbench.claims import Claim, PowerPlan
+from pytest_tokenbench.places import below
 from pytest_tokenbench.planning import Count, Plan, PreparationPlan
 from pytest_tokenbench.prices import Price
 from pytest_tokenbench.progress import duration
@@ -101,7 +102,7 @@ def _time(plan: Plan, root: Path) -> str:
     speed, trials = plan.speed, plan.trial_seconds
     if speed is None or trials is None:
         return "expected time: not known, since no run of this study with this model on this host is there to go by"
-    folder = speed.folder.relative_to(root) if speed.folder.is_relative_to(root) else speed.folder
+    folder = below(speed.folder, root) or speed.folder
     source = f"as fast as {wording.one_line(str(folder))}, which read {speed.rate:,.0f} tokens a second"
     if speed.workers > 1:
         source += f" in each of {speed.workers} workers"

@@ -527,7 +527,7 @@ def test_the_time_given_holds_for_all_requests_of_a_call_together():
     class Slow(StubOllama):
         def reply(self, request):
             asked.append(request.path)
-            self._closing.wait(0.15)
+            self.closing.wait(0.15)
             return super().reply(request)
 
     with Slow() as server:
