@@ -10,7 +10,6 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-import stub_openai
 from stub_openai import FAULTS, OVERHEAD, STANDARD, StubOpenAI
 
 from pytest_tokenbench import records
@@ -648,7 +647,7 @@ def test_a_server_that_came_back_is_asked_again(serve):
 
 
 def test_a_long_error_is_shortened(serve, monkeypatch):
-    monkeypatch.setitem(stub_openai.FAULTS, "500", (500, "x " * 9000))
+    monkeypatch.setitem(FAULTS, "500", (500, "x " * 9000))
     _, model = serve(faults=["500"])
 
     with pytest.raises(base.CrashedError) as caught:
