@@ -110,7 +110,7 @@ def hostile(make_project):
     return project, folders
 
 
-def test_report_of_a_hostile_run_writes_its_two_reports_and_steers_no_terminal(hostile):
+def test_report_of_a_hostile_run_writes_its_reports_and_steers_no_terminal(hostile):
     project, (folder, _) = hostile
     before = files_of(project.path.parent)
 
@@ -118,11 +118,16 @@ def test_report_of_a_hostile_run_writes_its_two_reports_and_steers_no_terminal(h
 
     after = files_of(project.path.parent)
     assert ran.status == 0
-    assert {file.name for file in after.keys() - before.keys()} == {"results.json", "report.md"}
+    assert {file.name for file in after.keys() - before.keys()} == {
+        "results.json",
+        "report.md",
+        "report.html",
+    }
     assert all(after[file] == text for file, text in before.items())
     assert not CONTROL.search(ran.text)
-    report = (folder / "report.md").read_text(encoding="utf-8")
-    assert not CONTROL.search(report)
+    for name in ("report.md", "report.html"):
+        report = (folder / name).read_text(encoding="utf-8")
+        assert not CONTROL.search(report), name
 
 
 def test_merging_hostile_runs_writes_below_its_folder_only(hostile):

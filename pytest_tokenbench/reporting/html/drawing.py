@@ -2,6 +2,7 @@
 
 import io
 import re
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -74,7 +75,9 @@ def canvas(width: float, height: float) -> Iterator[tuple[Figure, Axes]]:
 def svg(figure: Figure, name: str, title: str, description: str) -> Markup:
     """The figure's SVG, with `title` and `description` for whoever cannot see it. `name` is unique in the page."""
     file = io.StringIO()
-    with rc_context(_STYLE | {"svg.hashsalt": name}):
+    with rc_context(_STYLE | {"svg.hashsalt": name}), warnings.catch_warnings():
+        # The page's fonts show the text, and not the one that matplotlib measures it with.
+        warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from font", UserWarning)
         FigureCanvasSVG(figure).print_svg(  # type: ignore[no-untyped-call]
             file, metadata={"Date": None, "Creator": None, "Format": None, "Type": None}
         )

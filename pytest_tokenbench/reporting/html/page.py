@@ -51,7 +51,7 @@ def render(document: Json, run: Run, contexts: Mapping[str, str]) -> str:
         )
     script = _asset("report.js")
     page = _environment().get_template("report.html.j2")
-    return page.render(
+    whole = page.render(
         document=document,
         run=run,
         title=f"{run.record.study}: {run.record.model.name}",
@@ -77,6 +77,7 @@ def render(document: Json, run: Run, contexts: Mapping[str, str]) -> str:
         trials=embedded(found),
         contexts=packed(kept),
     )
+    return wording.plain(whole)
 
 
 def embedded(value: Any) -> Markup:
@@ -93,15 +94,13 @@ def packed(value: Any) -> str:
 
 @cache
 def _environment() -> Environment:
-    made = Environment(
+    return Environment(
         loader=PackageLoader(_PACKAGE),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters["plain"] = wording.plain
-    return made
 
 
 @cache
