@@ -3,10 +3,11 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pytest_tokenbench.ablation.study import Block, NeededContext
     from pytest_tokenbench.results import Results, Unavailable
     from pytest_tokenbench.study import Study
 
-__all__ = ["Results", "Study", "Unavailable"]
+__all__ = ["Block", "NeededContext", "Results", "Study", "Unavailable"]
 
 
 def __getattr__(name: str) -> Any:
@@ -15,6 +16,10 @@ def __getattr__(name: str) -> Any:
         from pytest_tokenbench.study import Study  # noqa: PLC0415
 
         return Study
+    if name in {"Block", "NeededContext"}:
+        from pytest_tokenbench.ablation import study  # noqa: PLC0415
+
+        return getattr(study, name)
     if name in {"Results", "Unavailable"}:
         from pytest_tokenbench import results  # noqa: PLC0415
 

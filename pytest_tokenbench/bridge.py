@@ -12,6 +12,7 @@ import pytest
 
 from pytest_tokenbench import options
 from pytest_tokenbench.controller import Controller, Outcome, StartError, StopRunError
+from pytest_tokenbench.deciding import Board, UndecidedError
 from pytest_tokenbench.handout import ColdPool, Pool, SharedPool, Work
 from pytest_tokenbench.loading import Loaded, StudyError
 from pytest_tokenbench.marker import PROPERTY, refuse_unrecognised, study_of
@@ -22,6 +23,7 @@ from pytest_tokenbench.reporting import terminal
 from pytest_tokenbench.reporting.items import Teststatus
 from pytest_tokenbench.reporting.live import Showing, end_line
 from pytest_tokenbench.scheduling import Order, TrialKey
+from pytest_tokenbench.settings import ALL_STUDIES
 from pytest_tokenbench.study import Study
 from pytest_tokenbench.worker import Worker
 
@@ -50,7 +52,10 @@ class Trial:
         if self.observation is None:
             known = self._worker.finished(self._loaded.study.name).get(self.key)
             self.is_reused = known is not None
-            self.observation = known or self._worker.ask(self._loaded, self.key)
+            try:
+                self.observation = known or self._worker.ask(self._loaded, self.key)
+            except UndecidedError as reason:
+                pytest.skip(f"not asked: {reason}")
         seen = self.observation
         if seen.status is Status.ERROR:
             pytest.fail(f"{seen.error_kind}: {seen.error_message}", pytrace=False)
@@ -75,7 +80,8 @@ class Bridge:
         self.is_worker = hasattr(config, "workerinput")
         name = cast("Any", config).workerinput["workerid"] if self.is_worker else "main"
         self._earlier = options.earlier_runs(config, self.settings)
-        self.worker = Worker(self.settings, config.rootpath, name, self._say, self._earlier)
+        board = Board(options.board_folder(config), reads=self.is_worker)
+        self.worker = Worker(self.settings, config.rootpath, name, self._say, self._earlier, board=board)
         self._controller: Controller | None = None
         self._faults: dict[str, None] = {}
         self._results: dict[str, tuple[str, bool]] = {}
@@ -84,6 +90,9 @@ class Bridge:
         self._announce: Callable[[], None] | None = None
         self.showing = Showing(self._trial_of)
         self.outcomes: list[Outcome] = []
+        self.left_out: dict[str, str] = {}
+        self._seen: set[str] = set()
+        self._named = options.named_files(config)
 
     def _say(self, text: str) -> None:
         reporter = self._config.pluginmanager.get_plugin("terminalreporter")
@@ -101,6 +110,23 @@ class Bridge:
                 raise pytest.Collector.CollectError("\n".join(found))
             self._faults |= dict.fromkeys(found)
 
+    def leaves_out(self, study: Study, file: Path) -> bool:
+        """Whether the session does not run a study that was collected; the summary then says so."""
+        chosen = self.settings.studies
+        if chosen is None:
+            out = study.opt_in and file not in self._named
+        else:
+            out = study.name not in chosen and ALL_STUDIES not in chosen
+        self._seen.add(study.name)
+        if out:
+            self.left_out[study.name] = below(file, self._config.rootpath) or file.name
+        return out
+
+    def tell_controller(self) -> None:
+        """Has xdist's controller know what a worker did not run."""
+        if self.is_worker and self.left_out:
+            cast("Any", self._config).workeroutput["tokenbench_left_out"] = self.left_out
+
     def trials(self, study: Study, file: Path) -> Sequence[TrialKey]:
         """The trials of a study in order; none where it is faulty, which `check` then tells."""
         try:
@@ -113,6 +139,13 @@ class Bridge:
         """Raises pytest.UsageError with every fault of the collected studies. Workers leave that to the controller."""
         if self._faults and not self.is_worker:
             raise pytest.UsageError("\n".join(self._faults))
+        unknown = [name for name in self.settings.studies or () if name not in {*self._seen, ALL_STUDIES}]
+        if unknown and self._seen and not self.is_worker:
+            known = ", ".join(sorted(self._seen))
+            raise pytest.UsageError(
+                f"--tokenbench-study: no study {unknown[0]!r} was collected; there are {known}, and "
+                f"{ALL_STUDIES} for all of them"
+            )
 
     def refuse(self, function: str) -> None:
         """Has `check` tell that a study's test function, named by its test id, does not stand for single trials."""
@@ -299,7 +332,13 @@ class Bridge:
                 self._results[report.nodeid] = shown.result_of(observation), reused
                 if not reused and len(self.settings.hosts) > 1:
                     self._follow(observation)
-                return
+                break
+        # xdist has a report of its own for a test whose worker is gone.
+        if report.when not in {"setup", "call"} and report.nodeid in self._trial_of:
+            try:
+                self._controller.ended(*self._trial_of[report.nodeid])
+            except StopRunError as stop:
+                self._stop(str(stop))
 
     def _follow(self, observation: Observation) -> None:
         """Tells those who hand out trials when a worker has left a host that does not answer."""
@@ -315,6 +354,8 @@ class Bridge:
         for session in (self._session, self._config.pluginmanager.get_plugin("dsession")):
             if session is not None and not session.shouldstop:
                 session.shouldstop = f"tokenbench: {why}"
+        with contextlib.suppress(OSError):
+            self.worker.board.end()
 
     def teststatus(self, report: pytest.TestReport) -> Teststatus | None:
         """Letter and word of a trial's report, None for any other.
@@ -334,6 +375,8 @@ class Bridge:
         if self._controller is None:
             return
         controller, self._controller = self._controller, None
+        with contextlib.suppress(OSError):  # workers that wait look at who started them as well
+            self.worker.board.end()
         broken = session.exitstatus not in {pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED}
         self.outcomes = controller.finish(
             interrupted=broken or bool(session.shouldstop) or bool(session.shouldfail)
@@ -365,6 +408,9 @@ class Bridge:
     def summarise(self, reporter: pytest.TerminalReporter) -> None:
         """Writes the tables of the session's runs."""
         width = reporter._tw.fullwidth  # noqa: SLF001  # pytest has no public name for the terminal's width
+        if self.left_out:
+            for line in terminal.wrapped(shown.left_out(self.left_out), width):
+                reporter.write_line(line)
         for outcome in self.outcomes:
             title = "tokenbench QUICK" if self.settings.quick else "tokenbench"
             reporter.section(title)
@@ -374,7 +420,7 @@ class Bridge:
                 self._show_compared(reporter, outcome.compared, width)
             folder = outcome.run.folder
             reporter.write_line(f"run folder: {below(folder, self._config.rootpath) or folder}")
-            for line in terminal.wrapped(shown.LEGEND, width):
+            for line in terminal.wrapped(shown.legend(outcome.run.record), width):
                 reporter.write_line(line)
 
     def _show_compared(self, reporter: pytest.TerminalReporter, compared: "Compared", width: int) -> None:
@@ -392,6 +438,8 @@ class Bridge:
         """Gives back what this process holds."""
         self.showing.stop()
         self.worker.close()
+        if not self.is_worker:
+            self.worker.board.remove()
         if self._former_handler is not None:
             signal.signal(signal.SIGTERM, self._former_handler)
             self._former_handler = None

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_tokenbench import ledger, run_folder
+from pytest_tokenbench.conditions.base import Staged
 from pytest_tokenbench.loading import Loaded
-from pytest_tokenbench.records import Observation, Preparation, encode
+from pytest_tokenbench.records import Decision, Observation, Preparation, encode
 from pytest_tokenbench.run_folder import Run, RunError
 
 FILE = "contexts.jsonl"
@@ -33,24 +34,32 @@ def rebuilt(loaded: Loaded, run: Run, known: Iterable[str] = ()) -> dict[str, st
     What does not come out as it was sent is left out, since the study's material or a condition is another by now.
     """
     made = {(one.key, one.document): one for one in run.preparations if one.failure is None}
+    decided = {one.arm: one for one in run.decisions}
     found: dict[str, str] = {}
     done = set(known)
     for seen in run.observations:
         if seen.context_sha256 is None or seen.context_sha256 in done:
             continue
-        text = _build(loaded, seen, made)
+        text = _build(loaded, seen, made, decided)
         if text is not None and _sha256(text) == seen.context_sha256:
             found[seen.context_sha256] = text
             done.add(seen.context_sha256)
     return found
 
 
-def _build(loaded: Loaded, seen: Observation, made: Mapping[tuple[str, str], Preparation]) -> str | None:
+def _build(
+    loaded: Loaded,
+    seen: Observation,
+    made: Mapping[tuple[str, str], Preparation],
+    decided: Mapping[str, Decision],
+) -> str | None:
     question, condition = loaded.questions.get(seen.question), loaded.conditions.get(seen.condition)
     document = loaded.documents.get(seen.document)
     if question is None or condition is None or document is None:
         return None
     preparation = None if seen.preparation is None else made.get((seen.preparation, seen.document))
+    if isinstance(condition, Staged) and condition.id in decided:
+        condition = condition.decided(decided[condition.id])
     try:
         return condition.context(question, document, preparation).text
     except Exception:  # noqa: BLE001  # a condition is the author's own code, and the run it spoils here is over

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_tokenbench import contexts, prices, resume, run_folder
+from pytest_tokenbench.deciding import Stages, Told
 from pytest_tokenbench.handout import Work
 from pytest_tokenbench.hypotheses import Judgement, judge, spoilt, unavailable
 from pytest_tokenbench.ledger import TORN, Ledger
@@ -20,7 +21,7 @@ from pytest_tokenbench.places import below
 from pytest_tokenbench.preparing import Builder, needed
 from pytest_tokenbench.prices import Price, PriceError
 from pytest_tokenbench.recording import UNFINISHED, now, record_of
-from pytest_tokenbench.records import ModelInfo, Observation, Preparation, Status
+from pytest_tokenbench.records import Decision, ModelInfo, Observation, Preparation, Status
 from pytest_tokenbench.reporting import document
 from pytest_tokenbench.reporting.files import write_page, write_reports
 from pytest_tokenbench.run_folder import Run, RunError, RunRecord
@@ -54,10 +55,17 @@ class ActiveRun:
     reused: frozenset[TrialKey] = frozenset()
     observations: dict[tuple[str, str, int], Observation] = field(default_factory=dict)
     preparations: list[Preparation] = field(default_factory=list)
+    decisions: list[Decision] = field(default_factory=list)
+    stages: Stages | None = None
 
     def as_run(self) -> Run:
         """The run as it would be read back from its folder."""
-        return Run(self.record, tuple(self.observations.values()), tuple(self.preparations))
+        return Run(
+            self.record,
+            tuple(self.observations.values()),
+            tuple(self.preparations),
+            decisions=tuple(self.decisions),
+        )
 
     def close(self) -> None:
         """Leaves the folder to others."""
@@ -148,6 +156,7 @@ class Controller:
         waiting = [key for key in loaded.trials if key in still_open]
         if not waiting:
             return
+        run.stages = self._stages(run, still_open)
         ledger = self._ledger(run.folder / run_folder.PREPARATIONS)
 
         def keep(made: Preparation) -> None:
@@ -161,6 +170,53 @@ class Controller:
             )
         finally:
             ledger.close()
+
+    def _stages(self, run: ActiveRun, pending: frozenset[TrialKey]) -> Stages | None:
+        """Who decides the arms that depend on earlier trials; None where there are none."""
+        if not any(run.loaded.layout.stages.values()):
+            return None
+        study = run.loaded.study
+
+        def judged(stage: int) -> tuple[Decision, ...]:
+            return study.decide(run.loaded.material, document.results_of(run.as_run()), stage)
+
+        def keep(decision: Decision) -> None:
+            ledger = self._ledger(run.folder / run_folder.DECISIONS)
+            try:
+                ledger.append(decision)
+            finally:
+                ledger.close()
+            run.decisions.append(decision)
+
+        def tell(told: Told) -> None:
+            self._worker.board.tell(study.name, told)
+
+        return Stages(
+            run.loaded,
+            run.observations,
+            pending,
+            repeats=self.settings.repeats,
+            kept=tuple(run.decisions),
+            judge=judged,
+            keep=keep,
+            tell=tell,
+        )
+
+    def ended(self, study: str, key: TrialKey) -> None:
+        """A trial is over. What waits for it may be decided now.
+
+        Raises:
+            StopRunError: What was decided cannot be written.
+        """
+        run = self._runs.get(study)
+        if run is None or run.stages is None:
+            return
+        try:
+            run.stages.ended(key)
+        except OSError as error:
+            raise StopRunError(
+                f"{error.filename or run.folder} cannot be written ({error.strerror or error}); {GO_ON}"
+            ) from error
 
     def _ask_models(self) -> tuple[ModelInfo, ...]:
         """What each host says of the model, asked once."""
@@ -216,6 +272,7 @@ class Controller:
             reused=reused,
             observations={one.key: one for one in old.observations},
             preparations=list(old.preparations),
+            decisions=list(old.decisions),
         )
 
     def _ledger(self, path: Path) -> Ledger:

@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,12 +13,14 @@ class Work:
     """One item to hand out: a trial, or without any of these an ordinary test.
 
     `tokens` is what a host is expected to read for it, `document` the one it reads from, None where it reads nothing.
-    Items of one `group` have a beginning in common.
+    Items of one `group` have a beginning in common. A worker is handed an item of
+    a later `stage` after all that it is handed of those before.
     """
 
     tokens: int = 0
     document: str | None = None
     group: tuple[str, ...] | None = None
+    stage: int = 0
 
 
 @dataclass(slots=True)
@@ -84,7 +87,7 @@ class Pool(ABC):
 
 
 class SharedPool(Pool):
-    """Hands out group by group, the costliest first; a group stays with its worker, and has the order of `works`.
+    """Hands out group by group, the costliest of a stage first; a group stays with its worker, in the order of `works`.
 
     Items without a group come before all others. No worker is busy longer than the mean, one group and one item
     together.
@@ -99,7 +102,7 @@ class SharedPool(Pool):
         for item, work in enumerate(works):
             self._cost[self._group[item]] += work.tokens
         self._waiting: dict[int, list[int]] = {}
-        self._costliest: list[tuple[bool, int, int]] = []
+        self._costliest: list[tuple[bool, int, int, int]] = []
         self._kept: dict[str, deque[int]] = {}
         for item in range(len(works)):
             self._insert(item)
@@ -124,8 +127,21 @@ class SharedPool(Pool):
         if group not in self._waiting:
             # What is left of a group costs as much as all of it: its next worker has to read the beginning anew.
             cost = self._cost[group]
-            heapq.heappush(self._costliest, (cost > 0, -cost, group))
+            heapq.heappush(self._costliest, (cost > 0, self._works[group].stage, -cost, group))
         self._waiting.setdefault(group, []).append(item)
+
+
+class _Rank(NamedTuple):
+    """A document's trials of one stage: the least is handed out from first."""
+
+    stage: int
+    trials: int
+    tokens: int
+    document: str
+
+    @property
+    def place(self) -> tuple[int, str]:
+        return self.stage, self.document
 
 
 class ColdPool(Pool):
@@ -141,20 +157,21 @@ class ColdPool(Pool):
     def __init__(self, works: Sequence[Work]) -> None:
         super().__init__(works)
         self._idle: list[int] = []
-        self._trials: dict[str, list[tuple[int, int]]] = {}
-        self._tokens: dict[str, int] = {}
-        self._fullest: list[tuple[int, int, str]] = []
+        self._trials: dict[tuple[int, str], list[tuple[int, int]]] = {}
+        self._tokens: dict[tuple[int, str], int] = {}
+        self._fullest: list[_Rank] = []
         # By host, the documents of workers that are gone and whose place no other has taken.
         self._left_behind: dict[int, list[str]] = {}
         for item, work in enumerate(works):
             if work.document is None:
                 self._idle.append(item)
             else:
-                self._trials.setdefault(work.document, []).append((-work.tokens, item))
-                self._tokens[work.document] = self._tokens.get(work.document, 0) + work.tokens
-        for document, trials in self._trials.items():
+                place = work.stage, work.document
+                self._trials.setdefault(place, []).append((-work.tokens, item))
+                self._tokens[place] = self._tokens.get(place, 0) + work.tokens
+        for place, trials in self._trials.items():
             heapq.heapify(trials)
-            self._fullest.append(self._rank(document))
+            self._fullest.append(self._rank(place))
         heapq.heapify(self._fullest)
 
     def add(self, worker: str, host: int = 0) -> None:
@@ -179,33 +196,35 @@ class ColdPool(Pool):
         if document is not None:
             self._left_behind.setdefault(one.host, []).append(document)
 
-    def _rank(self, document: str) -> tuple[int, int, str]:
-        return -len(self._trials[document]), -self._tokens[document], document
+    def _rank(self, place: tuple[int, str]) -> _Rank:
+        return _Rank(place[0], -len(self._trials[place]), -self._tokens[place], place[1])
 
     def _choose(self, worker: str) -> int | None:
         if self._idle:
             return heapq.heappop(self._idle)
         harms = self._harms(worker)
-        passed: list[tuple[int, int, str]] = []
-        best: tuple[int, int, str] | None = None
-        while self._fullest and (best is None or harms.get(best[2], 0)):
+        passed: list[_Rank] = []
+        best: _Rank | None = None
+        while self._fullest and (best is None or harms.get(best.document, 0)):
             rank = heapq.heappop(self._fullest)
             # A document that something was put back to has a better rank than this one.
-            if not self._trials[rank[2]] or rank != self._rank(rank[2]):
+            if not self._trials[rank.place] or rank != self._rank(rank.place):
                 continue
             passed.append(rank)
-            if best is None or harms.get(rank[2], 0) < harms[best[2]]:
+            if best is not None and rank.stage > best.stage:
+                break
+            if best is None or harms.get(rank.document, 0) < harms[best.document]:
                 best = rank
         for rank in passed:
             if rank is not best:
                 heapq.heappush(self._fullest, rank)
-        return None if best is None else self._take(best[2])
+        return None if best is None else self._take(best.place)
 
-    def _take(self, document: str) -> int:
-        cost, item = heapq.heappop(self._trials[document])
-        self._tokens[document] += cost
-        if self._trials[document]:
-            heapq.heappush(self._fullest, self._rank(document))
+    def _take(self, place: tuple[int, str]) -> int:
+        cost, item = heapq.heappop(self._trials[place])
+        self._tokens[place] += cost
+        if self._trials[place]:
+            heapq.heappush(self._fullest, self._rank(place))
         return item
 
     def _insert(self, item: int) -> None:
@@ -213,9 +232,10 @@ class ColdPool(Pool):
         if work.document is None:
             heapq.heappush(self._idle, item)
             return
-        heapq.heappush(self._trials[work.document], (-work.tokens, item))
-        self._tokens[work.document] += work.tokens
-        heapq.heappush(self._fullest, self._rank(work.document))
+        place = work.stage, work.document
+        heapq.heappush(self._trials[place], (-work.tokens, item))
+        self._tokens[place] += work.tokens
+        heapq.heappush(self._fullest, self._rank(place))
 
     def _harms(self, worker: str) -> dict[str, int]:
         """How bad it would be to give the worker a trial of these documents next; not at all for all others.

@@ -20,6 +20,14 @@ def study_of(function: Any) -> "Study | None":
     return getattr(function, ATTRIBUTE, None)
 
 
+def is_study(thing: object) -> bool:
+    """Whether it is a study, of whichever kind; known without importing any."""
+    return any(
+        kind.__module__ == "pytest_tokenbench.study" and kind.__name__ == "Study"
+        for kind in type(thing).__mro__
+    )
+
+
 def files_that_may_declare(root: Path, ids: Iterable[str]) -> list[Path]:
     """The files of these test ids whose text has a decorator `@....trials`, so that only they need be imported."""
     files = [root / name for name in dict.fromkeys(node.partition("::")[0] for node in ids)]

@@ -10,7 +10,7 @@ from pytest_tokenbench import resume, run_folder
 from pytest_tokenbench.corpus import files
 from pytest_tokenbench.ledger import Ledger
 from pytest_tokenbench.marker import files_that_may_declare
-from pytest_tokenbench.records import Observation, Preparation
+from pytest_tokenbench.records import Decision, Observation, Preparation
 from pytest_tokenbench.resume import is_final
 from pytest_tokenbench.run_folder import Run, RunError, RunRecord
 from pytest_tokenbench.scheduling import TrialKey
@@ -74,7 +74,7 @@ def join(parts: Mapping[str, Run]) -> Joined:
         for place in product(conditions, (q.id for q in first.questions), range(first.repeats))
     ]
     record = _record([run.record for _, run in named], len(every))
-    run = Run(record, observations, made)
+    run = Run(record, observations, made, decisions=_decisions(named))
     done = resume.finished(run).keys()
     missing = []
     for name in conditions:
@@ -95,8 +95,11 @@ def write(reports: Path, run: Run) -> Path:
     try:
         for name, records in (
             (run_folder.PREPARATIONS, run.preparations),
+            (run_folder.DECISIONS, run.decisions),
             (run_folder.OBSERVATIONS, run.observations),
         ):
+            if not records and name == run_folder.DECISIONS:
+                continue  # a study over documents decides nothing
             ledger = Ledger(folder / name)
             try:
                 for one in records:
@@ -196,6 +199,16 @@ def _preparations(named: Sequence[tuple[str, Run]]) -> tuple[Preparation, ...]:
         return recipe.get(made.recipe, last), document.get(made.document, last), made.key
 
     return tuple(sorted((made for _, made in kept.values()), key=place))
+
+
+def _decisions(named: Sequence[tuple[str, Run]]) -> tuple[Decision, ...]:
+    kept: dict[str, tuple[str, Decision]] = {}
+    for name, run in named:
+        for decision in run.decisions:
+            where, other = kept.setdefault(decision.arm, (name, decision))
+            what = run_folder.printable(f"what the arm {decision.arm} leaves out")
+            _check_agree(what, (where, other), (name, decision), ("left_out", "lengths", "needless"))
+    return tuple(decision for _, decision in kept.values())
 
 
 def _places(names: Iterable[str]) -> dict[str, int]:

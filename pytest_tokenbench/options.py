@@ -1,6 +1,7 @@
 """The options of the plugin, each on the command line and as an ini key."""
 
 import math
+import os
 import re
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -42,6 +43,12 @@ def add(parser: pytest.Parser) -> None:
         "with -n, each worker asks one of them.",
         metavar="URL",
         action="append",
+    )
+    option(
+        "study",
+        "Run these studies only, by name, separated by commas; all: every one, also those that are opt-in and "
+        "otherwise run only when their file is named.",
+        metavar="NAMES",
     )
     option("conditions", "Run these conditions only, separated by commas.", metavar="IDS")
     option(
@@ -148,7 +155,10 @@ def read(config: pytest.Config) -> "Settings":
         backend=backend,
         model=model,
         hosts=_hosts(given("host"), backend),
-        conditions=_conditions(given("conditions")),
+        conditions=_names(
+            "conditions", given("conditions"), "condition; give ids separated by commas, as A,D25"
+        ),
+        studies=_names("study", given("study"), "study; give names separated by commas, or all"),
         quick=quick,
         reports=config.rootpath / (given("reports") or "reports"),
         strict=bool(given("strict")),
@@ -176,6 +186,7 @@ def plans(config: pytest.Config) -> bool:
 
 EARLIER = pytest.StashKey[dict[str, "Path"]]()
 HOSTING: pytest.StashKey["Hosting"] = pytest.StashKey()
+BOARD = pytest.StashKey["Path"]()
 
 
 def for_worker(config: pytest.Config, worker: str) -> dict[str, Any]:
@@ -189,6 +200,32 @@ def for_worker(config: pytest.Config, worker: str) -> dict[str, Any]:
         runs = earlier_runs(config, settings)
         told["tokenbench_earlier"] = {study: str(folder) for study, folder in runs.items()}
     return told
+
+
+def shared(config: pytest.Config) -> dict[str, Any]:
+    """What every worker of xdist finds in `workerinput`, options or not: where decisions are, and the files named."""
+    name = os.urandom(8).hex()
+    folder = config.stash.setdefault(BOARD, config.rootpath / ".tokenbench" / "decisions" / name)
+    return {"tokenbench_board": str(folder), "tokenbench_named": [str(file) for file in named_files(config)]}
+
+
+def board_folder(config: pytest.Config) -> "Path | None":
+    """The folder that `shared` names; None where no other process runs trials."""
+    from pathlib import Path  # noqa: PLC0415
+
+    told = getattr(config, "workerinput", {}).get("tokenbench_board")
+    return config.stash.get(BOARD, None) if told is None else Path(told)
+
+
+def named_files(config: pytest.Config) -> "frozenset[Path]":
+    """The files that the command line names, in whole or a test in them."""
+    from pathlib import Path  # noqa: PLC0415
+
+    told = getattr(config, "workerinput", {}).get("tokenbench_named")
+    if told is not None:
+        return frozenset(map(Path, told))
+    given = (config.invocation_params.dir / str(one).partition("::")[0] for one in config.args)
+    return frozenset(path.resolve() for path in given if path.is_file())
 
 
 def earlier_runs(config: pytest.Config, settings: "Settings") -> dict[str, "Path"]:
@@ -238,12 +275,12 @@ def _hosts(given: str | list[str] | None, backend: str) -> tuple[str, ...]:
     return hosts
 
 
-def _conditions(given: str | None) -> tuple[str, ...] | None:
+def _names(option: str, given: str | None, wanted: str) -> tuple[str, ...] | None:
     if given is None:
         return None
     names = tuple(name.strip() for name in given.split(",") if name.strip())
     if not names:
-        raise _unusable("conditions", "names no condition; give ids separated by commas, as A,D25")
+        raise _unusable(option, f"names no {wanted}")
     return names
 
 

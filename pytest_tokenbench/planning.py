@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from pytest_tokenbench import preparation, prompting, trial
 from pytest_tokenbench.claims import PowerPlan, powers_of
+from pytest_tokenbench.conditions.base import stage_of
 from pytest_tokenbench.corpus.passages import word_count
 from pytest_tokenbench.loading import Loaded
 from pytest_tokenbench.models.counting import Tokenize, distinct
@@ -218,7 +219,12 @@ def _counted(
     known = {
         name
         for name, condition in loaded.conditions.items()
-        if condition.recipe() is None or all(pair in kept for pair in _pairs(loaded, keys) if pair[0] == name)
+        # What an arm of a later stage sends is not known yet.
+        if not stage_of(condition)
+        and (
+            condition.recipe() is None
+            or all(pair in kept for pair in _pairs(loaded, keys) if pair[0] == name)
+        )
     }
     by_document: dict[str, dict[str, list[TrialKey]]] = {}
     for key in _side_by_side(loaded, keys):
@@ -242,7 +248,7 @@ def _counted(
 def _prompt(loaded: Loaded, key: TrialKey, made: Preparation | None) -> str:
     question = loaded.questions[key.question]
     context = loaded.conditions[key.condition].context(question, loaded.documents[question.document], made)
-    return prompting.fill(trial.PROMPT, context=context.text, question=question.question)
+    return prompting.fill(loaded.study.prompt, context=context.text, question=question.question)
 
 
 # Preparations

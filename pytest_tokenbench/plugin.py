@@ -1,12 +1,13 @@
 """pytest options and hooks only. Nothing heavy is imported before a study is collected."""
 
 from collections.abc import Generator, Sequence
+from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 from pytest_tokenbench import options
-from pytest_tokenbench.marker import files_that_may_declare, refuse_unrecognised, study_of
+from pytest_tokenbench.marker import files_that_may_declare, is_study, refuse_unrecognised, study_of
 
 if TYPE_CHECKING:
     from pytest_tokenbench.bridge import Bridge, Trial
@@ -44,10 +45,17 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     session.config.stash[_SESSION] = session
 
 
-def pytest_pycollect_makeitem(collector: Any, obj: object) -> None:
-    """Notes a study that stands in a test file; one whose trials no function runs would else go by in silence."""
-    if type(obj).__module__ == "pytest_tokenbench.study" and type(obj).__name__ == "Study":
+def pytest_pycollect_makeitem(collector: Any, obj: object) -> list[pytest.Item] | None:
+    """Notes a study that stands in a test file; one whose trials no function runs would else go by in silence.
+
+    Collects nothing of a study that the session leaves out.
+    """
+    if is_study(obj):
         _bridge(collector.config).declared(cast("Study", obj), collector.path)
+        return None
+    # Other things answer to any name, as mocks do.
+    study = study_of(obj) if isinstance(obj, FunctionType | MethodType) else None
+    return [] if study is not None and _bridge(collector.config).leaves_out(study, collector.path) else None
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -74,6 +82,7 @@ def trial(request: pytest.FixtureRequest) -> "Trial":
 def pytest_configure_node(node: Any) -> None:
     """Tells a worker of xdist its host, and the runs that are gone on with."""
     config: pytest.Config = node.config
+    node.workerinput |= options.shared(config)
     if options.are_given(config):
         node.workerinput |= options.for_worker(config, node.gateway.id)
 
@@ -95,8 +104,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Frees the place of a worker of xdist that is gone."""
+    """Frees the place of a worker of xdist that is gone, and learns what it left out."""
     config: pytest.Config = node.config
+    left_out = getattr(node, "workeroutput", {}).get("tokenbench_left_out")
+    if left_out:
+        _bridge(config).left_out |= left_out
     if options.HOSTING in config.stash:
         config.stash[options.HOSTING].release(node.gateway.id)
 
@@ -212,6 +224,7 @@ class SessionHooks:
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Judges the hypotheses, now that the last trial is in."""
+        self.bridge.tell_controller()
         self.bridge.finish(session)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:

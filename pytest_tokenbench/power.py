@@ -11,7 +11,7 @@ from statistics import NormalDist, harmonic_mean
 
 import numpy as np
 
-from pytest_tokenbench.statistics import student_t_quantile
+from pytest_tokenbench.distributions import student_t_quantile
 
 LEVEL = 0.95
 WANTED = 0.80

@@ -4,8 +4,8 @@ import datetime as dt
 from collections.abc import Collection
 from pathlib import Path
 
-from pytest_tokenbench import machine, prompting, registration, run_folder, trial
-from pytest_tokenbench.corpus import files, manifest, sums
+from pytest_tokenbench import machine, prompting, registration, run_folder
+from pytest_tokenbench.corpus import files
 from pytest_tokenbench.loading import Loaded
 from pytest_tokenbench.places import below
 from pytest_tokenbench.prices import Price
@@ -27,10 +27,10 @@ def record_of(
     prices: tuple[Price, ...],
 ) -> RunRecord:
     """What is run, as it stands now. `models` is what each host says of the model, the first one's first."""
-    registered = registration.check([loaded.questions_file, loaded.corpus, loaded.file], root, loaded.faults)
-    recipes = {condition.id: condition.recipe() for condition in loaded.study.conditions}
+    registered = registration.check([*loaded.material.paths, loaded.file], root, loaded.material.faults)
+    recipes = {condition.id: condition.recipe() for condition in loaded.material.conditions}
     prompts = {
-        trial.PROMPT,
+        loaded.study.prompt,
         *(prompt for recipe in recipes.values() if recipe for prompt in recipe.prompts),
     }
     first, *_ = models
@@ -43,7 +43,7 @@ def record_of(
         order=str(settings.order),
         backend=settings.backend,
         baseline=loaded.study.baseline,
-        conditions=tuple(condition.id for condition in loaded.study.conditions),
+        conditions=tuple(condition.id for condition in loaded.material.conditions),
         questions=tuple(loaded.questions.values()),
         scheduled=scheduled,
         model=first,
@@ -57,7 +57,7 @@ def record_of(
         machine=machine.describe(),
         recipes={name: recipe.name for name, recipe in recipes.items() if recipe},
         recipe_options={name: recipe.options() for name, recipe in recipes.items() if recipe},
-        condition_options={condition.id: options_of(condition) for condition in loaded.study.conditions},
+        condition_options={condition.id: options_of(condition) for condition in loaded.material.conditions},
         prices=prices,
         # What a run that is killed has; one that comes to its end has others.
         verdicts=tuple(
@@ -68,6 +68,7 @@ def record_of(
         nonce=settings.nonce,
         shard=str(settings.shard) if settings.shard else None,
         hosts=tuple(models) if len(models) > 1 else (),
+        ablation=loaded.material.ablation,
     )
 
 
@@ -77,11 +78,6 @@ def now(timespec: str = "seconds") -> str:
 
 
 def _hashes(loaded: Loaded) -> dict[str, str]:
-    paths = {
-        "questions": loaded.questions_file,
-        "manifest": loaded.corpus / manifest.FILE,
-        "sums": loaded.corpus / sums.FILE,
-        "study": loaded.file,
-    }
+    paths = {**loaded.material.hashed, "study": loaded.file}
     found = {name: files.sha256(path.read_bytes()) for name, path in paths.items() if path.is_file()}
     return found | {f"document {one.id}": one.sha256 for one in loaded.documents.values()}

@@ -27,10 +27,27 @@ Source = OriginalSource | WikipediaSource
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
-    """One article of the corpus, pinned by the SHA-256 of its file's bytes.
+class Unit:
+    """One unit of a block: an example, a passage. `score` is what retrieval gave it, None where it was not retrieved."""
 
-    `words` counts whitespace-separated words, headings included, as `wc -w` does.
+    text: str
+    score: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One block of a prompt, its units in the order given; a block that is one piece has one."""
+
+    name: str
+    units: tuple[Unit, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One article of the corpus, pinned by the SHA-256 of its file's bytes; or the blocks of one case's prompt.
+
+    `words` counts whitespace-separated words, headings included, as `wc -w` does. `blocks` is empty for an article; of
+    a case, `text` is that of all its blocks.
     """
 
     id: str
@@ -41,6 +58,7 @@ class Document:
     licence: str
     source: Source
     text: str = ""
+    blocks: tuple[Block, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +68,10 @@ class Question:
     `answers` are gold strings that stand in the paragraph, `aliases` other spellings that count as well; in both,
     `A & B` asks for two parts. `paragraph` is the 0-based index among the document's paragraphs (headings do not
     count), None for an unanswerable question. `slices` names the groups the question belongs to.
+
+    Of a case over blocks: `gold_rank` is the 1-based place of the retrieved passage that holds the answer, None where
+    none does; `follow_up` says that the case cannot be understood without the conversation before it; `stress` that it
+    was drawn on purpose from shapes that the others under-sample, and is scored apart.
     """
 
     id: str
@@ -61,6 +83,9 @@ class Question:
     aliases: tuple[str, ...] = ()
     slices: dict[str, str] = field(default_factory=dict)
     checked_terms: tuple[str, ...] = ()
+    gold_rank: int | None = None
+    follow_up: bool = False
+    stress: bool = False
 
     @property
     def golds(self) -> tuple[str, ...]:
@@ -154,12 +179,16 @@ class Preparation:
 
 
 class Status(StrEnum):
-    """How a trial ended. Only an `ok` trial has scores."""
+    """How a trial ended. Only an `ok` trial has scores.
+
+    not_needed: nothing was asked, since what earlier trials of the run came to makes the trial's arm needless.
+    """
 
     OK = "ok"
     OVER_WINDOW = "over_window"
     CONSTRUCTION_FAILED = "construction_failed"
     ERROR = "error"
+    NOT_NEEDED = "not_needed"
 
 
 class Outcome(StrEnum):
@@ -182,6 +211,20 @@ class Remark(StrEnum):
     EMPTY = "empty"
     REFUSAL = "refusal"
     CUT = "cut"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What an arm of a later stage is to do, decided once from the trials of the stages before it.
+
+    `left_out` names blocks ("tail") and units ("passages/5", counted from 1). `lengths` has by case how many tokens a
+    filler is to have. `needless` is the reason why the arm is not asked at all, None where it is.
+    """
+
+    arm: str
+    left_out: tuple[str, ...] = ()
+    lengths: dict[str, int] = field(default_factory=dict)
+    needless: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

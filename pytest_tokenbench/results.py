@@ -154,6 +154,11 @@ class Results:
         return self._witness(name, estimate, measure, condition, versus)
 
     def _witness(self, name: str, estimate: Estimate, measure: str, *conditions: str) -> Figure:
+        self._rest_on(measure, *conditions)
+        return self._told(name, estimate)
+
+    def _rest_on(self, measure: str, *conditions: str) -> None:
+        """Notes which conditions a hypothesis rests on in part, or refuses it where too little was measured."""
         for condition in conditions:
             if MEASURES[measure].right is not None:
                 if condition not in self._counted and self._table.are_missing(measure, condition):
@@ -163,6 +168,9 @@ class Results:
                 if missing:
                     what = "questions" if self.repeats == 1 else "trials"
                     raise Unavailable(f"{measure} of {condition} is missing for {missing} of {total} {what}")
+
+    def _told(self, name: str, estimate: Estimate) -> Figure:
+        """The estimate as a hypothesis gets it, with what it compares it with kept as evidence."""
         place, evidence = len(self.evidence), self.evidence
         evidence.append(Evidence(name, estimate.estimate, estimate.low, estimate.high, estimate.n))
 
@@ -192,11 +200,7 @@ class Results:
         # A resample may hold nothing but zeros under `versus`: then an end can be infinite, which is none.
         with np.errstate(divide="ignore", invalid="ignore"):
             samples = 1 - our_samples / their_samples
-            found = self._interval(float(1 - np.nanmean(ours) / np.nanmean(theirs)), samples, ours)
-        bounded = (
-            found.low is not None and found.high is not None and np.isfinite([found.low, found.high]).all()
-        )
-        return found if bounded else Estimate(found.estimate, None, None, found.n)
+            return self._finite(float(1 - np.nanmean(ours) / np.nanmean(theirs)), samples, ours)
 
     def clustered_difference(self, measure: str, condition: str, versus: str) -> Estimate:
         """The paired difference with the document as sampling unit: t interval on document means, n documents."""
@@ -300,7 +304,7 @@ class Results:
                 return f"no trial of condition {condition} is known to be cold"
         return f"{measure} of condition {condition} was not measured"
 
-    def counting(self, counted: Mapping[str, bool]) -> "Results":
+    def counting(self, counted: Mapping[str, bool]) -> Self:
         """The same trials with the missing ones of some conditions counted as right (True) or wrong (False).
 
         It has its own `evidence` and `in_doubt`. Only binary measures know right and wrong.
@@ -362,6 +366,15 @@ class Results:
         drawn = statistics.bootstrap_means(np.column_stack(list(columns.values())))
         place = {part: place for place, part in enumerate(columns)}
         self._samples |= {name: tuple(drawn[:, place[part]] for part in name) for name in new}
+
+    @classmethod
+    def _finite(cls, estimate: float, samples: npt.NDArray[np.float64], column: FloatArray) -> Estimate:
+        """As `_interval`, without one where an end is infinite."""
+        found = cls._interval(estimate, samples, column)
+        bounded = (
+            found.low is not None and found.high is not None and np.isfinite([found.low, found.high]).all()
+        )
+        return found if bounded else Estimate(found.estimate, None, None, found.n)
 
     @staticmethod
     def _interval(estimate: float, samples: npt.NDArray[np.float64], column: FloatArray) -> Estimate:

@@ -18,6 +18,7 @@ SHARD = "--tokenbench-shard"
 # Beside prompts and documents, what a record has hashes of, in words. The study file is a matter of `doubts`.
 _FILES = {
     "questions": "the questions file",
+    "cases": "the cases file",
     "manifest": "the corpus' manifest",
     "sums": "the corpus' SHA256SUMS",
 }
@@ -115,6 +116,8 @@ def compared(old: RunRecord, new: RunRecord) -> list[Difference]:
         (SHARD, old.shard, new.shard),
         ("the list of conditions", ", ".join(old.conditions), ", ".join(new.conditions)),
         ("the baseline", old.baseline, new.baseline),
+        ("the threshold", _threshold(old), _threshold(new)),
+        ("the list of blocks", _blocks(old), _blocks(new)),
     ]
     made = [Difference(what, _shown(was), _shown(now)) for what, was, now in pairs if was != now]
     made += _options("the model's option", old.model.options, new.model.options)
@@ -124,6 +127,17 @@ def compared(old: RunRecord, new: RunRecord) -> list[Difference]:
         pair = (_condition(record, name, made_with=known) for record in (old, new))
         made += _options(f"condition {_shown(name)}'s", *pair)
     return made + list(_material(old, new))
+
+
+def _threshold(record: RunRecord) -> str | None:
+    return None if record.ablation is None else str(record.ablation.threshold)
+
+
+def _blocks(record: RunRecord) -> str | None:
+    """What arms leave out, and how it is taken apart."""
+    if record.ablation is None:
+        return None
+    return ", ".join(f"{block.name} ({block.parts})" for block in record.ablation.blocks)
 
 
 def doubts(old: RunRecord, new: RunRecord) -> tuple[str, ...]:

@@ -9,15 +9,26 @@ from pathlib import Path
 from typing import Any
 
 from pytest_tokenbench import ledger, locking
+from pytest_tokenbench.ablation.design import Ablation
 from pytest_tokenbench.locking import Lock
 from pytest_tokenbench.opening import reading, replace_text
 from pytest_tokenbench.prices import Price
-from pytest_tokenbench.records import ModelInfo, Observation, Preparation, Question, Verdict, decode, encode
+from pytest_tokenbench.records import (
+    Decision,
+    ModelInfo,
+    Observation,
+    Preparation,
+    Question,
+    Verdict,
+    decode,
+    encode,
+)
 
 FORMAT = 1
 RUN = "run.json"
 OBSERVATIONS = "observations.jsonl"
 PREPARATIONS = "preparations.jsonl"
+DECISIONS = "decisions.jsonl"
 RESULTS = "results.json"
 REPORT = "report.md"
 _LONGEST_NAME = 100
@@ -31,6 +42,7 @@ class RunRecord:
     not come to its end. `hosts` has what each host said of the model where there were several; `model` is the first.
     `resumed` are the times at which an unfinished run was gone on with. `doubts` are sentences about what may have
     spoilt the run, for every report; `spoilt` is the one that did, None if none. `condition_options` has each condition's class and what it was made with.
+    `ablation` is the plan of a study over blocks, None for one over documents.
     """
 
     format: int
@@ -63,6 +75,7 @@ class RunRecord:
     doubts: tuple[str, ...] = ()
     condition_options: dict[str, dict[str, Any]] = field(default_factory=dict)
     spoilt: str | None = None
+    ablation: Ablation | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +86,7 @@ class Run:
     observations: tuple[Observation, ...]
     preparations: tuple[Preparation, ...]
     torn: tuple[str, ...] = ()
+    decisions: tuple[Decision, ...] = ()
 
 
 class RunError(Exception):
@@ -114,11 +128,11 @@ def discard(folder: Path) -> None:
 
     Its lock must have been released.
     """
-    removable = {RUN, f"{RUN}.part", OBSERVATIONS, PREPARATIONS}
+    removable = {RUN, f"{RUN}.part", OBSERVATIONS, PREPARATIONS, DECISIONS}
     found = list(folder.iterdir())
     if any(one.name not in removable for one in found):
         return
-    if any(one.stat().st_size for one in found if one.name in {OBSERVATIONS, PREPARATIONS}):
+    if any(one.stat().st_size for one in found if one.name in {OBSERVATIONS, PREPARATIONS, DECISIONS}):
         return
     for one in found:
         one.unlink()
@@ -188,6 +202,7 @@ def read(folder: Path) -> Run:
         try:
             seen = ledger.read(folder / OBSERVATIONS, Observation)
             prepared = ledger.read(folder / PREPARATIONS, Preparation)
+            decided = ledger.read(folder / DECISIONS, Decision)
         except ledger.LedgerError as error:
             raise RunError(f"{folder}: {error}") from error
         except OSError as error:
@@ -197,7 +212,8 @@ def read(folder: Path) -> Run:
             record,
             observations=tuple({one.key: one for one in seen.records}.values()),
             preparations=tuple({(one.key, one.document): one for one in prepared.records}.values()),
-            torn=tuple(line for line in (seen.torn, prepared.torn) if line),
+            torn=tuple(line for line in (seen.torn, prepared.torn, decided.torn) if line),
+            decisions=tuple({one.arm: one for one in decided.records}.values()),
         )
 
 

@@ -2,7 +2,7 @@
 
 import heapq
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from pytest_tokenbench.handout import Work
@@ -44,9 +44,15 @@ class TrialKey:
 
 
 def arrange(
-    families: Mapping[str, str], questions: Sequence[Question], order: Order, repeats: int = 1
+    families: Mapping[str, str],
+    questions: Sequence[Question],
+    order: Order,
+    repeats: int = 1,
+    *,
+    stages: Mapping[str, int] | None = None,
+    together: Mapping[str, str] | None = None,
 ) -> list[TrialKey]:
-    """All trials of the conditions on the questions, each `repeats` times, in the given order.
+    """All trials of the conditions on the questions, each `repeats` times, in the given order, stage by stage.
 
     `families` names each condition's family: conditions of one family give, for one question, contexts that begin
     alike, so that in shared order the shorter is followed by the longer. With one document only, cold trials cannot
@@ -55,16 +61,36 @@ def arrange(
     A trial is repeated only after all others of its document and family (in cold order: of its document) have been
     asked: directly after itself it would be read from a cache to its last word, and could but give the same answer.
     """
-    by_document: dict[str, list[Question]] = {}
+    by_stage: dict[int, dict[str, str]] = {}
+    for name, family in families.items():
+        by_stage.setdefault((stages or {}).get(name, 0), {})[name] = family
+    return [
+        key
+        for stage in sorted(by_stage)
+        for key in _arranged(by_stage[stage], questions, order, repeats, together or {})
+    ]
+
+
+def _arranged(
+    families: Mapping[str, str],
+    questions: Sequence[Question],
+    order: Order,
+    repeats: int,
+    together: Mapping[str, str],
+) -> list[TrialKey]:
+    read_with: dict[str, list[Question]] = {}
     for question in questions:
-        by_document.setdefault(question.document, []).append(question)
+        place = question.document
+        if order is Order.SHARED:
+            place = together.get(question.id, place)
+        read_with.setdefault(place, []).append(question)
     if order is Order.SHARED:
         members = {
             family: [name for name in families if families[name] == family] for family in families.values()
         }
         return [
             TrialKey(condition, question.id, repeat)
-            for asked in by_document.values()
+            for asked in read_with.values()
             for conditions in members.values()
             for repeat in range(repeats)
             for question in asked
@@ -78,7 +104,7 @@ def arrange(
                 for name in families
                 for one in asked
             ]
-            for asked in by_document.values()
+            for asked in read_with.values()
         ]
     )
 
@@ -110,7 +136,8 @@ class Layout:
 
     `documents` has each question's document, `families` each condition's family, `words` about how many words a
     condition's context of a document has. In `shared` are the conditions with one context for all questions of a
-    document.
+    document. `stages` has the conditions that wait for others, `together` the questions whose prompts begin alike
+    though their documents differ; see `conditions.base.Staged` and `Material`.
     """
 
     order: Order
@@ -118,10 +145,13 @@ class Layout:
     families: Mapping[str, str]
     words: Mapping[tuple[str, str], int]
     shared: Collection[str]
+    stages: Mapping[str, int] = field(default_factory=dict)
+    together: Mapping[str, str] = field(default_factory=dict)
 
     def group(self, key: TrialKey) -> tuple[str, str]:
-        """Document and family, whose trials follow each other in shared order."""
-        return self.documents[key.question], self.families[key.condition]
+        """Document (or what else is read together) and family, whose trials follow each other in shared order."""
+        place = self.together.get(key.question, self.documents[key.question])
+        return place, self.families[key.condition]
 
     def estimated_tokens(
         self, trials: Iterable[TrialKey], done: Collection[TrialKey] = ()
@@ -157,6 +187,7 @@ class Layout:
                 tokens=tokens,
                 document=None if key in done else self.documents[key.question],
                 group=(study, *self.group(key)),
+                stage=self.stages.get(key.condition, 0),
             )
             for key, tokens in self.estimated_tokens(trials, done).items()
         }

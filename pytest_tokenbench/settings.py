@@ -19,6 +19,7 @@ QUICK_WINDOW = 8_192
 QUICK_PREPARATION_TOKENS = 128
 PROGRESS = ("auto", "plain", "off")
 DISCORDANCE = 0.10
+ALL_STUDIES = "all"
 
 
 TIMEOUT_S = 900.0
@@ -42,7 +43,8 @@ class Settings:
     `hosts` are in the order given, none for the backend's default; this process asks that at `first_host` first.
     `timeout` is what one trial may take in seconds, all attempts together. `resume` is None for a new run, "" for
     going on with the newest unfinished one, else the folder to go on with. `compare` is the folder of the run to
-    compare with, `gates` what may not get worse since. `discordance` is what the plan assumes.
+    compare with, `gates` what may not get worse since. `discordance` is what the plan assumes. `studies` are the only ones to run, None for all that are
+    not opt-in.
     """
 
     backend: str
@@ -66,6 +68,7 @@ class Settings:
     gates: "tuple[Gate, ...]" = ()
     progress: str = PROGRESS[0]
     discordance: float = DISCORDANCE
+    studies: tuple[str, ...] | None = None
 
     @property
     def window(self) -> int:

@@ -8,12 +8,13 @@ import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count
 from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from numpy.random import PCG64, Generator
+
+from pytest_tokenbench.distributions import student_t_quantile, tail_of
 
 FloatArray = npt.NDArray[np.float64]
 Scalar = TypeVar("Scalar", bound=np.generic)
@@ -22,8 +23,6 @@ _PLAIN_ROWS = 1_000
 _FREQUENT = 10
 _LONGEST_CHUNK = 2_000
 _CHUNK_CELLS = 8_000_000
-_PRECISION = 1e-15
-_SMALLEST_P = 1e-100
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +44,16 @@ class Estimate:
         if self.low is None or self.high is None:
             return False
         return math.isclose(self.low, self.high, rel_tol=1e-12, abs_tol=1e-12)
+
+
+@dataclass(frozen=True, slots=True)
+class Unvaried(Estimate):
+    """An estimate whose values did not vary, with the ends that so many equal values still allow."""
+
+    @property
+    def zero_width(self) -> bool:
+        """True: there was no variation to resample."""
+        return True
 
 
 def column_means(values: npt.ArrayLike) -> FloatArray:
@@ -78,7 +87,7 @@ def percentile_interval(samples: npt.ArrayLike, level: float = 0.95) -> tuple[Fl
 
     Quantiles interpolate linearly between order statistics (Hyndman & Fan 1996, type 7) and leave NaN out.
     """
-    tail = _tail(level)
+    tail = tail_of(level)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "All-NaN slice", RuntimeWarning)
         low, high = np.nanquantile(np.asarray(samples, dtype=np.float64), [tail, 1 - tail], axis=0)
@@ -96,20 +105,40 @@ def bootstrap_estimate(estimate: float, samples: npt.ArrayLike, n: int, level: f
     return Estimate(estimate, float(low), float(high), n)
 
 
-def stratified(
-    strata: Mapping[str, npt.ArrayLike], *, level: float = 0.95, resamples: int = 10_000, seed: int = 0
-) -> Estimate:
-    """Mean of the strata's means with equal weight per stratum, and its bootstrap interval.
+def widened(estimate: Estimate, bound: float, low: float = -1.0, high: float = 1.0) -> Estimate:
+    """The estimate as it is if it has an interval with a width; else its ends are `bound` away, as far as the scale goes.
 
-    Each of `strata` holds the values (questions,) of one stratum, which is resampled on its own (Davison &
+    Resamples of values that did not vary do not either, which is no certainty: see `unseen_bound`.
+    """
+    if not estimate.zero_width:
+        return estimate
+    mean = estimate.estimate
+    return Unvaried(mean, max(low, mean - bound), min(high, mean + bound), estimate.n)
+
+
+def stratified(
+    strata: Mapping[str, npt.ArrayLike],
+    weights: Mapping[str, float] | None = None,
+    *,
+    level: float = 0.95,
+    resamples: int = 10_000,
+    seed: int = 0,
+) -> Estimate:
+    """Mean of the strata's means with equal weight per stratum, or with `weights`, and its bootstrap interval.
+
+    `weights` are shares that add up to 1, one for each stratum. Each of `strata` holds the values (questions,) of one stratum, which is resampled on its own (Davison &
     Hinkley 1997, Bootstrap Methods and their Application, §3.2): one stream, strata in the order of their names.
     `n` is the number of measured values. Where a stratum holds a single one, its variation is unknown and there is
     no interval.
 
-    Raises ValueError without strata and for a stratum without a measured value.
+    Raises ValueError without strata, for a stratum without a measured value, and for weights that do not fit.
     """
     if not strata:
         raise ValueError("no stratum to average over")
+    if weights is not None:
+        _check_shares(weights)
+        if weights.keys() != strata.keys():
+            raise ValueError(f"weights of {sorted(weights)} for the strata {sorted(strata)}")
     generator = Generator(PCG64(seed))
     means, samples, sizes = [], [], []
     for name in sorted(strata):
@@ -117,10 +146,16 @@ def stratified(
         sizes.append(_measured(column[:, 0], f"stratum {name!r}").size)
         means.append(float(column_means(column)[0]))
         samples.append(_resampled_means(column, resamples, generator)[:, 0])
-    mean, total = math.fsum(means) / len(means), sum(sizes)
+    total = sum(sizes)
+    if weights is None:
+        mean, mixed = math.fsum(means) / len(means), np.mean(samples, axis=0)
+    else:
+        shares = [weights[name] for name in sorted(strata)]
+        mean = math.fsum(share * one for share, one in zip(shares, means, strict=True))
+        mixed = np.tensordot(shares, samples, axes=1)
     if min(sizes) == 1:
         return Estimate(mean, None, None, total)
-    return bootstrap_estimate(mean, np.mean(samples, axis=0), total, level)
+    return bootstrap_estimate(mean, mixed, total, level)
 
 
 def t_interval(values: npt.ArrayLike, level: float = 0.95) -> Estimate:
@@ -129,7 +164,7 @@ def t_interval(values: npt.ArrayLike, level: float = 0.95) -> Estimate:
     A single measured value has no interval. Raises ValueError if nothing was measured.
     """
     measured = _measured(values, "values")
-    n, mean, tail = measured.size, float(measured.mean()), _tail(level)
+    n, mean, tail = measured.size, float(measured.mean()), tail_of(level)
     if n == 1:
         return Estimate(mean, None, None, n)
     half = student_t_quantile(1 - tail, n - 1) * float(measured.std(ddof=1)) / math.sqrt(n)
@@ -229,11 +264,9 @@ def reweight(
     Raises ValueError if the slices differ from the target's, if the shares are negative or do not add up to 1, and
     if no slice with a share has data.
     """
-    shares = list(target_shares.values())
     if slice_scores.keys() != target_shares.keys():
         raise ValueError(f"slices {sorted(slice_scores)} for the target shares of {sorted(target_shares)}")
-    if min(shares, default=0.0) < 0 or not math.isclose(math.fsum(shares), 1, abs_tol=1e-6):
-        raise ValueError(f"target shares are non-negative and add up to 1, got {dict(target_shares)}")
+    _check_shares(target_shares)
     scores = {name: np.asarray(s, dtype=np.float64) for name, s in slice_scores.items() if s is not None}
     covered = {
         name: _measured(s, f"slice {name!r}")
@@ -253,51 +286,6 @@ def reweight(
         se=se,
         effective_n=1 / math.fsum(weight[name] ** 2 / s.size for name, s in covered.items()),
     )
-
-
-def student_t_quantile(p: float, df: float) -> float:
-    """The value that a Student t variable with `df` degrees of freedom stays under with probability `p`.
-
-    Newton's method on the tail probability, which is convex for t > 0, so that it climbs from 0 to the root and
-    never passes it. Good to 1e-9 relative up to a million degrees of freedom. Raises ValueError for `df` below 1
-    and for `p` outside [1e-100, 1).
-    """
-    if not _SMALLEST_P <= p < 1:
-        raise ValueError(f"a probability from {_SMALLEST_P} to below 1 is needed, got {p}")
-    if not 1 <= df < math.inf:
-        raise ValueError(f"one or more degrees of freedom are needed, got {df}")
-    target, t, step = min(p, 1 - p), 0.0, math.inf
-    while step > _PRECISION * t:
-        tail, density = _t_tail_and_density(t, df)
-        step = (tail - target) / density
-        t += step
-    return math.copysign(t, p - 0.5)
-
-
-def _t_tail_and_density(t: float, df: float) -> tuple[float, float]:
-    """P(T > t) and the density at t, for t >= 0: the tail is I_x(df/2, 1/2) / 2 at x = df / (df + t^2)."""
-    ratio = t * t / df
-    log_beta = math.lgamma(df / 2) + math.lgamma(0.5) - math.lgamma((df + 1) / 2)
-    density = math.exp(-log_beta - (df + 1) / 2 * math.log1p(ratio)) / math.sqrt(df)
-    x = 1 / (1 + ratio)
-    if x < (df + 2) / (df + 5):
-        return t * density / df * _beta_fraction(df / 2, 0.5, x), density
-    return 0.5 - t * density * _beta_fraction(0.5, df / 2, ratio / (1 + ratio)), density
-
-
-def _beta_fraction(a: float, b: float, x: float) -> float:
-    """I_x(a, b) without its front factor x^a (1 - x)^b / (a B(a, b)): DLMF 8.17.22 by Lentz's method."""
-    c, d = 1.0, 1 / (1 - (a + b) * x / (a + 1))
-    fraction = d
-    for m in count(1):
-        even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
-        odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
-        for term in (even, odd):
-            c, d = 1 + term / c, 1 / (1 + term * d)
-            fraction *= c * d
-        if abs(c * d - 1) < _PRECISION:
-            break
-    return fraction
 
 
 def _resampled_means(table: FloatArray, resamples: int, generator: Generator) -> FloatArray:
@@ -377,7 +365,6 @@ def _measured(values: npt.ArrayLike, what: str) -> FloatArray:
     return measured
 
 
-def _tail(level: float) -> float:
-    if not 0 < level < 1:
-        raise ValueError(f"a confidence level lies between 0 and 1, got {level}")
-    return (1 - level) / 2
+def _check_shares(shares: Mapping[str, float]) -> None:
+    if min(shares.values(), default=0.0) < 0 or not math.isclose(math.fsum(shares.values()), 1, abs_tol=1e-6):
+        raise ValueError(f"target shares are non-negative and add up to 1, got {dict(shares)}")

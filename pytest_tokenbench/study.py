@@ -4,12 +4,17 @@ import ast
 import inspect
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pytest_tokenbench.conditions.base import Condition
+from pytest_tokenbench.corpus import manifest, sums, verify
+from pytest_tokenbench.corpus.faults import CorpusError
 from pytest_tokenbench.marker import ATTRIBUTE
+from pytest_tokenbench.material import Find, Material
+from pytest_tokenbench.quick import quick_look
+from pytest_tokenbench.records import Decision
 
 if TYPE_CHECKING:
     from pytest_tokenbench.results import Results
@@ -43,21 +48,32 @@ class Study:
         corpus: Path of the corpus folder, looked up likewise.
         conditions: The ways of giving a document that are compared, in the order of the tables.
         baseline: Id of the condition that the others are compared with.
+        opt_in: Whether `pytest` on a folder leaves the study out unless its file or --tokenbench-study names it.
 
     Declaring never raises: `faults` tells what is wrong, and pytest reports it as a usage error.
     """
 
+    prompt = "answer"
+
     def __init__(
-        self, name: str, *, questions: str, corpus: str, conditions: Sequence[Condition], baseline: str
+        self,
+        name: str,
+        *,
+        questions: str,
+        corpus: str,
+        conditions: Sequence[Condition],
+        baseline: str,
+        opt_in: bool = False,
     ) -> None:
         self.name = name
         self.questions = questions
         self.corpus = corpus
         self.conditions = tuple(conditions)
         self.baseline = baseline
+        self.opt_in = opt_in
         self.hypotheses: list[Hypothesis] = []
         self._functions: dict[str, None] = {}
-        self._line = sys._getframe(1).f_lineno  # noqa: SLF001  # the author's line, for messages
+        self._line = _author_line()
 
     def trials(self, function: Function) -> Function:
         """Decorates the test function that is run once per trial; it takes the fixture `trial`."""
@@ -81,9 +97,55 @@ class Study:
         """Whether a test function runs its trials."""
         return bool(self._functions)
 
+    def material(self, find: Find, *, quick: bool) -> Material:
+        """Reads and checks what the study names; `find` looks up a path.
+
+        Raises:
+            CorpusError: The questions or the corpus cannot be used.
+        """
+        corpus, questions_file = find(self.corpus), find(self.questions)
+        read = verify.read(corpus, questions_file)
+        if read.unusable():
+            raise CorpusError(read.unusable())
+        documents, questions = read.manifest.documents, read.questions.items
+        if quick:
+            documents, questions = quick_look(documents, questions)
+        return Material(
+            documents,
+            questions,
+            self.conditions,
+            paths=(questions_file, corpus),
+            hashed={
+                "questions": questions_file,
+                "manifest": corpus / manifest.FILE,
+                "sums": corpus / sums.FILE,
+            },
+            faults=read.faults,
+        )
+
+    def needs(self, material: Material, stage: int) -> Collection[str]:  # noqa: ARG002
+        """The conditions whose trials must be in before the arms of a stage are decided. Here no arm waits."""
+        return ()
+
+    def decide(self, material: Material, results: "Results", stage: int) -> tuple[Decision, ...]:  # noqa: ARG002
+        """What each arm of a stage is to do, after the trials of `needs`."""
+        return ()
+
     def faults(self) -> list[str]:
         """Everything that is wrong with the declaration, a sentence each, with the line in the study file."""
         here = f"line {self._line}: study {self.name!r}"
+        found = []
+        if not self._functions:
+            found.append(f"{here} has no test function; decorate one with @study.trials")
+        if len(self._functions) > 1:
+            found.append(f"{here} has the test functions {' and '.join(self._functions)}; a study has one")
+        found += self.own_faults(here)
+        names = [hypothesis.name for hypothesis in self.hypotheses]
+        found += [f"{here} has several hypotheses {name!r}; give each its own name" for name in _twice(names)]
+        return found + [fault for hypothesis in self.hypotheses for fault in _faults_of(hypothesis)]
+
+    def own_faults(self, here: str) -> list[str]:
+        """What is wrong with the conditions; sentences begin with `here`."""
         strangers = [one for one in self.conditions if not isinstance(one, Condition)]
         if strangers:
             return [
@@ -94,8 +156,6 @@ class Study:
         found = [
             f"{here}: condition {one.id}: {fault}" for one in self.conditions for fault in _miscounts(one)
         ]
-        if not self._functions:
-            found.append(f"{here} has no test function; decorate one with @study.trials")
         found += [
             f"{here} has {known.count(name)} conditions {name!r}; give each its own id"
             for name in _twice(known)
@@ -105,17 +165,21 @@ class Study:
             for name in known
             if not _ID.fullmatch(name)
         ]
-        if len(self._functions) > 1:
-            found.append(f"{here} has the test functions {' and '.join(self._functions)}; a study has one")
         if not known:
             found.append(f"{here} has no condition")
         elif self.baseline not in known:
             found.append(
                 f"{here} has the unknown baseline {self.baseline!r}; its conditions are {', '.join(known)}"
             )
-        names = [hypothesis.name for hypothesis in self.hypotheses]
-        found += [f"{here} has several hypotheses {name!r}; give each its own name" for name in _twice(names)]
-        return found + [fault for hypothesis in self.hypotheses for fault in _faults_of(hypothesis)]
+        return found
+
+
+def _author_line() -> int:
+    """The line on which a study is declared, for messages; that of the caller outside of this package."""
+    frame = sys._getframe(1)  # noqa: SLF001
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("pytest_tokenbench."):
+        frame = frame.f_back
+    return frame.f_lineno
 
 
 def _faults_of(hypothesis: Hypothesis) -> list[str]:

@@ -23,7 +23,6 @@ from pytest_tokenbench.records import (
     Status,
 )
 
-PROMPT = "answer"
 ANSWER_TOKENS = 64
 
 
@@ -31,7 +30,7 @@ ANSWER_TOKENS = 64
 class Case:
     """All that one trial needs to know. `preparation` is None where the condition has no recipe.
 
-    `host` is where it is to be asked. `nonce` is put before the prompt, so that its start is like no other's.
+    `prompt` names the prompt that is filled. `host` is where it is to be asked. `nonce` is put before the prompt, so that its start is like no other's.
     """
 
     study: str
@@ -41,6 +40,7 @@ class Case:
     reader: str
     host: str
     worker: str
+    prompt: str = "answer"
     preparation: Preparation | None = None
     repeat: int = 0
     nonce: str | None = None
@@ -49,6 +49,11 @@ class Case:
 def failed(case: Case, error: ModelError, attempts: tuple[Attempt, ...] = ()) -> Observation:
     """The observation of a trial that came to nothing before the model was asked."""
     return replace(_blank(case), error_kind=error.kind, error_message=str(error), attempts=attempts)
+
+
+def needless(case: Case, reason: str) -> Observation:
+    """The observation of a trial that is not asked, since earlier trials made its arm needless."""
+    return replace(_blank(case), status=Status.NOT_NEEDED, error_message=reason)
 
 
 def observe(case: Case, model: Patient) -> Observation:
@@ -62,7 +67,7 @@ def observe(case: Case, model: Patient) -> Observation:
             error_message=case.preparation.failure,
         )
     context = case.condition.context(case.question, case.document, case.preparation)
-    prompt = prompting.fill(PROMPT, context=context.text, question=case.question.question)
+    prompt = prompting.fill(case.prompt, context=context.text, question=case.question.question)
     if case.nonce is not None:
         prompt = f"[{case.nonce}]\n{prompt}"
     asked = replace(

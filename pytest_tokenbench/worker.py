@@ -7,6 +7,8 @@ from functools import cached_property
 from pathlib import Path
 
 from pytest_tokenbench import preparation, resume, run_folder, trial
+from pytest_tokenbench.conditions.base import Staged
+from pytest_tokenbench.deciding import Board
 from pytest_tokenbench.loading import Loaded, load
 from pytest_tokenbench.models import open_model
 from pytest_tokenbench.models.base import ModelError, UnpreparedError
@@ -24,7 +26,8 @@ NONCE_BYTES = 4
 class Worker:
     """Loads studies and runs their trials in this process.
 
-    `earlier` has, by study, the run folder whose finished trials are taken over instead of being asked.
+    `earlier` has, by study, the run folder whose finished trials are taken over instead of being asked; on the `board`
+    stands what was decided.
     """
 
     def __init__(
@@ -34,8 +37,11 @@ class Worker:
         name: str,
         say: Callable[[str], None],
         earlier: Mapping[str, Path],
+        *,
+        board: Board,
     ) -> None:
         self.settings = settings
+        self.board = board
         self.name = name
         self._root = root
         self._say = say
@@ -90,7 +96,11 @@ class Worker:
         return self._earlier_runs[study]
 
     def ask(self, loaded: Loaded, key: TrialKey) -> Observation:
-        """Runs one trial."""
+        """Runs one trial.
+
+        Raises:
+            UndecidedError: Its arm waits for trials that this session does not bring.
+        """
         question = loaded.questions[key.question]
         case = trial.Case(
             study=loaded.study.name,
@@ -100,9 +110,16 @@ class Worker:
             reader=self.settings.model,
             host=self.model.host,
             worker=self.name,
+            prompt=loaded.study.prompt,
             repeat=key.repeat,
             nonce=secrets.token_hex(NONCE_BYTES) if self.settings.nonce else None,
         )
+        if isinstance(case.condition, Staged) and case.condition.stage:
+            arm = case.condition.decided(self.board.decision(case.study, case.condition.id))
+            reason = arm.needless(question.id)
+            if reason is not None:
+                return trial.needless(case, reason)
+            case = replace(case, condition=arm)
         recipe = case.condition.recipe()
         try:
             self.info  # noqa: B018  # a model that cannot be had is told before its preparations are looked for

@@ -2,6 +2,7 @@
 
 import heapq
 from collections import Counter
+from dataclasses import replace
 from itertools import groupby, pairwise
 from random import Random
 from types import SimpleNamespace
@@ -134,6 +135,21 @@ def test_every_item_runs_once_or_was_run_when_its_worker_died(kind, items, where
     seen = Simulation(pool, made, where, seed=seed, crashes=crashes)
     assert sorted(seen.ran + seen.crashed) == list(range(len(made)))
     assert pool.left == 0
+
+
+@pytest.mark.parametrize("kind", [ColdPool, SharedPool])
+@quick
+@given(counts, hosts, seeds, st.integers(0, 3))
+def test_a_worker_is_handed_no_item_of_an_earlier_stage_after_one_of_a_later(
+    kind, sizes, where, seed, stages
+):
+    rng = Random(seed)
+    made = [replace(work, stage=rng.randint(0, stages)) for work in works(sizes, seed)]
+    made = [replace(work, group=(*work.group, str(work.stage))) for work in made]
+    seen = Simulation(kind(made), made, where, seed=seed)
+    for handed in seen.order.values():
+        at = [made[item].stage for item in handed]
+        assert at == sorted(at)
 
 
 class TestShared:

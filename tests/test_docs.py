@@ -1,12 +1,27 @@
-"""What the documents name exists."""
+"""What the documents name exists: tests, options, commands, links, and names of the package."""
 
 import ast
 import re
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
+import made_runs
+import numpy as np
+import pages as documents
 import pytest
+import scripted
 
-from pytest_tokenbench import options
+from pytest_tokenbench import options, preparation, scoring
+from pytest_tokenbench.cli import _parser
+from pytest_tokenbench.conditions import Condition
+from pytest_tokenbench.corpus import passages
+from pytest_tokenbench.measures import MEASURES, Scope
+from pytest_tokenbench.preparation import Recipe
+from pytest_tokenbench.records import Attempt, Remark, Ruling, Scores
+from pytest_tokenbench.reporting import items
+from pytest_tokenbench.results import Figure
 
 
 def named_in(file: Path) -> set[str]:
@@ -24,6 +39,12 @@ def named_in(file: Path) -> set[str]:
 @pytest.fixture(scope="module")
 def pages(repository) -> list[Path]:
     return [repository / "README.md", *sorted((repository / "docs").glob("*.md"))]
+
+
+@pytest.fixture(scope="module")
+def page(repository):
+    """The text of a page below docs/, by its name."""
+    return lambda name: documents.read(repository, name)
 
 
 def test_every_test_that_a_document_names_exists(repository, pages):
@@ -62,3 +83,202 @@ def test_every_option_that_a_document_names_exists(pages):
     }
     assert len(named) > 10
     assert [one for one in sorted(named) if one[1] not in known] == []
+
+
+class Typed:
+    """A configuration with what was typed and nothing else, for `options.read`."""
+
+    def __init__(self, told, root: Path) -> None:
+        self.option = told
+        self.rootpath = root
+        self.invocation_params = SimpleNamespace(dir=root)
+        self.args = told.file_or_dir
+
+    def getoption(self, name):
+        return getattr(self.option, name)
+
+    def getini(self, name):
+        assert name.startswith("tokenbench_")
+
+
+def test_every_pytest_command_of_a_document_is_understood(pages, pytestconfig, tmp_path):
+    found = [
+        words
+        for page in pages
+        for words in documents.commands(page.read_text(encoding="utf-8"))
+        if words[0] == "pytest"
+    ]
+    assert len(found) > 25
+    for _, *arguments in found:
+        told, unknown = pytestconfig._parser.parse_known_and_unknown_args(arguments)
+        assert not unknown, arguments
+        assert options.read(Typed(told, tmp_path)).backend in {"ollama", "embedded", "openai"}
+
+
+def test_every_tokenbench_command_of_a_document_is_understood(pages, capsys):
+    found = [
+        words
+        for page in pages
+        for words in documents.commands(page.read_text(encoding="utf-8"))
+        if words[0] == "tokenbench"
+    ]
+    assert len(found) > 20
+    for _, *arguments in found:
+        # A shell makes several of a pattern.
+        typed = [word for one in arguments for word in ([one, one] if one.endswith("/*") else [one])]
+        if all(re.fullmatch("[a-z]+", word) for word in typed):
+            # Where a command is only named, it is enough that there is one.
+            with suppress(SystemExit):
+                _parser().parse_args([*typed, "--help"])
+            assert f"tokenbench {' '.join(typed)}" in capsys.readouterr().out, arguments
+        else:
+            assert callable(_parser().parse_args(typed).run_command), arguments
+
+
+def test_every_link_of_a_document_leads_somewhere(pages, repository):
+    links = [
+        (page, target)
+        for page in pages
+        for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8"))
+        if not target.startswith("https://")
+    ]
+    assert len(links) > 8
+    assert [(page.name, target) for page, target in links if not (page.parent / target).exists()] == []
+    listed = {target for page, target in links if page == repository / "README.md"}
+    assert {f"docs/{page.name}" for page in pages[1:]} <= listed, "README leads to every page"
+
+
+def test_members_of_a_condition_and_of_a_recipe_are_those_that_are_asked_for(page):
+    without, prepared = page("own-condition.md").split("## With a preparation")
+    first = set(re.findall(r"^\| `(\w+)", without, re.MULTILINE)) - {"member"}
+    assert first == _members(Condition)
+    assert set(re.findall(r"^\| `(\w+)", prepared, re.MULTILINE)) == _members(Recipe)
+
+
+def _members(protocol: type) -> set[str]:
+    own = {name for name in vars(protocol) if not name.startswith("_")}
+    return own | set(protocol.__annotations__)
+
+
+class Outline:
+    """A recipe as a reader of the page might have it."""
+
+    name = "outline"
+    prompts = ()
+
+    def __init__(self, version: int) -> None:
+        self._version = version
+
+    def options(self):
+        return {"version": self._version}
+
+    def write(self, document, encoder):
+        raise AssertionError
+
+
+class Rewritten(Outline):
+    def write(self, document, encoder):
+        return preparation.Written(("other",))
+
+
+def test_a_preparation_is_known_by_its_options_and_not_by_its_code():
+    document = scripted.document("A mill.")
+    one, other, later = (
+        preparation.key(recipe, document, scripted.INFO) for recipe in (Outline(1), Rewritten(1), Outline(2))
+    )
+    assert one == other != later
+
+
+def test_measures_of_the_page_are_those_there_are(page):
+    table = documents.section(page("own-hypothesis.md"), "## What can be asked")
+    rows = {name: scope for name, scope in re.findall(r"^\| `([a-z0-9_]+)` \| (\w+)", table, re.MULTILINE)}
+    scopes = {Scope.ALL: "all", Scope.ANSWERABLE: "answerable", Scope.UNANSWERABLE: "unanswerable"}
+    assert rows == {name: scopes[measure.scope] for name, measure in MEASURES.items()}
+
+
+def test_binary_measures_of_the_page_are_those_that_are_counted_both_ways(page):
+    text = documents.section(page("own-hypothesis.md"), "## The four verdicts")
+    (told,) = re.findall(r"right\s+or\s+wrong\s+\(([^)]*)\)", text)
+    assert set(re.findall(r"`(\w+)`", told)) == {
+        name for name, measure in MEASURES.items() if measure.right is not None
+    }
+    assert set(re.findall(r"^\| (\w+) \|", text, re.MULTILINE)) - {"verdict"} == set(map(str, Ruling))
+    figure = documents.section(page("own-hypothesis.md"), "## What can be asked")
+    assert {name for name in re.findall(r"`\.(\w+)`", figure) if hasattr(Figure, name)} == {
+        "estimate",
+        "low",
+        "high",
+        "n",
+    }
+
+
+def test_properties_of_the_page_are_those_of_the_junit_file(page):
+    text = documents.section(page("ci.md"), "## What the JUnit file has")
+    suite, trial, hypothesis = re.split(r"^\| property of a \w+ \|.*$", text, flags=re.MULTILINE)
+    record = replace(
+        made_runs.record(),
+        shard="1/2",
+        commit="abc",
+        model=replace(scripted.INFO, server_version="1"),
+    )
+    assert {f"tokenbench.{name}" for name in re.findall(r"`([a-z_]+)`", suite)} == {
+        name for name, _ in items.suite_properties(record)
+    }
+    everything = scripted.observation(
+        scripted.question(),
+        "A",
+        cached_tokens=1,
+        scores=Scores(abstained=False, correct=True, made_up=False),
+        remark=Remark.CUT,
+        attempts=(Attempt("busy", "later", "here", 1.0),),
+    )
+    told = {name for name, _ in items.properties(everything, reused=True, repeats=2)}
+    assert set(re.findall(r"`([a-z_]+)`", " ".join(_first_cells(trial)))) == told
+    assert set(re.findall(r"`([a-z_]+)`", trial.split("| `remark` |")[1].split("\n")[0])) == set(
+        map(str, Remark)
+    )
+    assert set(re.findall(r"`([a-z]+)`", hypothesis.split("| `ruling` |")[1].split("\n")[0])) == set(
+        map(str, Ruling)
+    )
+
+
+def _first_cells(table: str) -> list[str]:
+    return [line.split(" | ")[0] for line in table.splitlines() if line.startswith("| ")]
+
+
+def test_what_the_pages_say_of_scoring_is_so(page):
+    text = page("limits.md")
+    assert '"Not 1804 but 1805"' in text
+    assert scoring.is_correct("Not 1804 but 1805", ["1804"])
+    assert '"Thirty-one metres"' in " ".join(text.split())
+    assert not scoring.is_correct("Thirty-one metres", ["31 metres"])
+    assert scoring.is_correct("1470", ["1,470"])
+    assert not scoring.is_correct("1.470", ["1,470"])
+    assert scoring.abstains("It is not stated, but 31 metres is likely.")
+    assert not scoring.is_correct("It is not stated, but 31 metres is likely.", ["31 metres"])
+
+
+def test_beginning_of_a_document_ends_with_a_paragraph():
+    text = "One two three.\n\nFour five six.\n\nSeven."
+    assert passages.cut(text, 4).strip() == "One two three.\n\nFour five six."
+
+
+def chance_to_pass(lost: float, won: float, *, questions: int = 80, margin: float = 0.05) -> float:
+    """How often the interval of a difference stays above -margin: simulated, with shares of pairs lost and won."""
+    random = np.random.default_rng(20261130)
+    draws = random.multinomial(questions, [lost, won, 1 - lost - won], size=3000)
+    passed = 0
+    for pairs in draws:
+        again = random.multinomial(questions, pairs / questions, size=1000)
+        passed += np.quantile((again[:, 1] - again[:, 0]) / questions, 0.025) > -margin
+    return passed / len(draws)
+
+
+def test_how_often_the_second_hypothesis_passes_by_luck_is_as_told(page):
+    told = " ".join(page("reading-the-report.md").split())
+    assert "29% is the chance that H2 passes if D25 is truly as accurate as A" in told
+    assert chance_to_pass(0.05, 0.05) == pytest.approx(0.29, abs=0.03)
+    assert "would pass about 3 times in 100" in told
+    assert chance_to_pass(0.075, 0.025) == pytest.approx(0.03, abs=0.015)
+    assert "up to 9 in 100 where it only loses" in told
+    assert chance_to_pass(0.05, 0.0) == pytest.approx(0.09, abs=0.02)

@@ -1,6 +1,18 @@
 import importlib.util
+import os
 import re
+import subprocess
+import sys
 import tomllib
+from pathlib import Path
+
+import pages
+import pytest
+from stub_ollama import StubOllama
+
+MODEL = "smollm2:135m"
+sys.path.append(str(Path(__file__).parent / "corpus"))
+from test_converting import docx, pdf  # noqa: E402  # documents that are made by hand
 
 
 def test_options_in_the_readme_are_those_of_pytest_help(repository):
@@ -32,3 +44,57 @@ def test_extras_that_the_readme_installs_are_declared(repository):
     project = tomllib.loads((repository / "pyproject.toml").read_text(encoding="utf-8"))
     named = set(re.findall(r"\.\[(\w+)\]", (repository / "README.md").read_text(encoding="utf-8")))
     assert named <= set(project["project"]["optional-dependencies"])
+
+
+@pytest.fixture
+def own_documents(repository):
+    """The ten lines on documents of one's own, each without its remark."""
+    page = (repository / "README.md").read_text(encoding="utf-8")
+    (block,) = pages.blocks(pages.section(page, "## On your own documents"))
+    lines = [line.partition("  #")[0].strip() for line in block.splitlines()]
+    assert len(lines) == 10
+    return lines
+
+
+def test_lines_on_ones_own_documents_run_in_their_order(own_documents, tmp_path):
+    (tmp_path / "handbook.pdf").write_bytes(pdf(["The meeting was opened at nine."]))
+    (tmp_path / "minutes.docx").write_bytes(docx(("Heading1", "Leave"), ("", "There are 28 days of leave.")))
+    install, *rest = own_documents
+    assert install == "pip install -e '.[embedded,documents]'"
+    script = "\n".join(["set -ex", *rest]).replace(
+        "--tokenbench-backend embedded", f"--tokenbench-backend ollama --tokenbench-model {MODEL}"
+    )
+    with StubOllama() as server:
+        done = subprocess.run(
+            ["sh", "-c", script],
+            cwd=tmp_path,
+            env=os.environ
+            | {
+                "OLLAMA_HOST": server.url,
+                "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+                "HOME": str(tmp_path),
+                "EDITOR": "true",
+                # That no model is looked for where this machine may have one.
+                "TOKENBENCH_CACHE": str(tmp_path / "cache"),
+            },
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            encoding="utf-8",
+            check=False,
+            timeout=240,
+        )
+    told = done.stdout
+    assert done.returncode == 0, told
+    assert told.count("26 passed") == 2, "24 trials and 2 hypotheses, twice"
+    assert "handbook: corpus/articles/handbook.txt" in told
+    assert "minutes: corpus/articles/minutes.txt" in told
+    assert "checked 4 documents" in told
+    assert "warning  model file" in told
+    assert "=== tokenbench plan ===" in told
+    assert "no answer changed from right to wrong or from wrong to right" in told
+
+
+def test_readme_stays_short(repository):
+    page = (repository / "README.md").read_text(encoding="utf-8")
+    own = re.sub(r"<!-- options -->.*<!-- /options -->", "", page, flags=re.DOTALL)
+    assert len(own.splitlines()) < 240

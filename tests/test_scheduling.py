@@ -64,6 +64,28 @@ def test_repeats_of_a_trial_have_the_others_of_its_group_between_them(counts, na
             assert len(between) == counts[int(document(key)[1:])] * members - 1
 
 
+@quick
+@given(sizes, st.sampled_from(Order), st.integers(1, 2))
+def test_later_stages_come_after_all_of_those_before(counts, order, repeats):
+    names = {name: name for name in ("base", "late", "no-a", "last")}
+    stages = {"late": 1, "last": 2}
+    arranged = arrange(names, asked(*counts), order, repeats, stages=stages)
+    at = [stages.get(key.condition, 0) for key in arranged]
+    assert at == sorted(at)
+    assert len(arranged) == 4 * sum(counts) * repeats
+
+
+def test_in_shared_order_what_is_read_together_follows_each_other_arm_by_arm():
+    questions = asked(1, 1, 1)
+    arranged = arrange(
+        {"base": "base", "no-a": "no-a"},
+        questions,
+        Order.SHARED,
+        together=dict.fromkeys((q.id for q in questions), "set"),
+    )
+    assert [key.condition for key in arranged] == ["base"] * 3 + ["no-a"] * 3
+
+
 class TestIds:
     def test_the_first_time_has_the_id_that_it_has_without_repeats(self):
         assert str(TrialKey("D25", "harrow-q03")) == "D25-harrow-q03"

@@ -15,6 +15,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 
 from pytest_tokenbench import statistics
+from pytest_tokenbench.distributions import student_t_quantile
 from pytest_tokenbench.statistics import (
     Estimate,
     benjamini_hochberg,
@@ -27,7 +28,6 @@ from pytest_tokenbench.statistics import (
     percentile_interval,
     reweight,
     stratified,
-    student_t_quantile,
     t_interval,
 )
 

@@ -8,7 +8,7 @@ import scripted
 from pytest_tokenbench import Study
 from pytest_tokenbench.conditions import Chunks, Croutons, FullText, Summary
 from pytest_tokenbench.corpus.passages import paragraphs
-from pytest_tokenbench.loading import quick_look
+from pytest_tokenbench.quick import quick_look
 from pytest_tokenbench.marker import ATTRIBUTE
 
 

@@ -25,6 +25,11 @@ def add(commands: "Commands") -> None:
     report.add_argument("run", type=Path, metavar="RUN", help=f"folder of the run: {_FOLDER}")
     report.add_argument("--open", action="store_true", help="show report.html in the browser")
     report.set_defaults(run_command=_report)
+    claim = commands.add_parser(
+        "claim", help="print the claim records of a run over blocks, with all their caveats, as JSON"
+    )
+    claim.add_argument("run", type=Path, metavar="RUN", help=f"folder of the run: {_FOLDER}")
+    claim.set_defaults(run_command=_claim)
     merge = commands.add_parser("merge", help="join the shards of a run, or what else was run in parts")
     merge.add_argument("runs", type=Path, nargs="+", metavar="RUN", help=f"folders of the runs: {_FOLDER}")
     merge.add_argument(
@@ -53,10 +58,13 @@ def add(commands: "Commands") -> None:
 
 def _report(options: argparse.Namespace) -> int:
     from pytest_tokenbench import run_folder  # noqa: PLC0415  # as in `_show`
+    from pytest_tokenbench.ablation import claim  # noqa: PLC0415
     from pytest_tokenbench.reporting import files  # noqa: PLC0415
 
     _show(options.run, run_folder.read(options.run))
     written = [options.run / name for name in (run_folder.RESULTS, run_folder.REPORT, files.PAGE)]
+    if (options.run / claim.FILE).is_file():
+        written.insert(2, options.run / claim.FILE)
     print(f"rewrote {', '.join(map(str, written[:-1]))} and {written[-1]}")
     if options.open:
         webbrowser.open(written[-1].absolute().as_uri())
@@ -73,6 +81,23 @@ def _show(folder: Path, run: "Run") -> None:
     files.write_page(folder, made, run)
     for line, _ in terminal.summary(made, shutil.get_terminal_size().columns):
         print(line)
+
+
+def _claim(options: argparse.Namespace) -> int:
+    from pytest_tokenbench import run_folder  # noqa: PLC0415  # as in `_show`
+    from pytest_tokenbench.ablation import claim  # noqa: PLC0415
+    from pytest_tokenbench.reporting import document  # noqa: PLC0415
+
+    run = run_folder.read(options.run)
+    made = document.build(run)
+    if "ablation" not in made:
+        raise run_folder.RunError(f"{options.run}: is no run over blocks, and only those make claims")
+    found = claim.claims(made["ablation"], run.record)
+    if not found:
+        why = made["ablation"]["needed_fraction"].get("unavailable", "the base was not measured")
+        raise run_folder.RunError(f"{options.run}: supports no claim: {why}")
+    print(claim.as_text(found), end="")
+    return 0
 
 
 def _merge(options: argparse.Namespace) -> int:

@@ -12,38 +12,42 @@ from jsonschema.exceptions import ValidationError
 from pytest_tokenbench.corpus.faults import Fault
 
 _SHOWN_LENGTH = 60
+_HERE = "pytest_tokenbench.corpus"
 _TYPE_WORDS = {
     "array": "a list",
     "object": "an object",
     "string": "a string",
     "integer": "a whole number",
+    "number": "a number",
     "boolean": "true or false",
     "null": "null",
 }
 
 
-def schema_text(name: str) -> str:
-    """The text of a schema file of this package, such as `questions.schema.json`."""
-    return resources.files("pytest_tokenbench.corpus").joinpath(name).read_text(encoding="utf-8")
+def schema_text(name: str, package: str = _HERE) -> str:
+    """The text of a schema file of a package, such as `questions.schema.json`."""
+    return resources.files(package).joinpath(name).read_text(encoding="utf-8")
 
 
 @cache
-def _validator(name: str) -> Draft202012Validator:
-    return Draft202012Validator(json.loads(schema_text(name)))
+def _validator(name: str, package: str) -> Draft202012Validator:
+    return Draft202012Validator(json.loads(schema_text(name, package)))
 
 
-def check(value: Any, schema: str, shown: str, noun: str) -> list[Fault]:
+def check(value: Any, schema: str, shown: str, noun: str, package: str = _HERE) -> list[Fault]:
     """Every way in which `value` departs from the schema file, one sentence each, in the order of the file.
 
     `noun` names what the lists hold ("question", "document") for places without an id.
     """
-    return [Fault(shown, _place(value, path, noun), said) for path, said in departures(value, schema)]
+    return [
+        Fault(shown, _place(value, path, noun), said) for path, said in departures(value, schema, package)
+    ]
 
 
-def departures(value: Any, schema: str) -> list[tuple[list[str | int], str]]:
+def departures(value: Any, schema: str, package: str = _HERE) -> list[tuple[list[str | int], str]]:
     """As `check`: the path of keys and indices to each, and its sentence."""
     errors = sorted(
-        _validator(schema).iter_errors(value), key=lambda error: list(map(str, error.absolute_path))
+        _validator(schema, package).iter_errors(value), key=lambda error: list(map(str, error.absolute_path))
     )
     # Several parts of a schema may ask the same of one place.
     found = dict.fromkeys((tuple(error.absolute_path), _sentence(error)) for error in errors)
@@ -55,7 +59,7 @@ def _place(value: Any, path: list[str | int], noun: str) -> str:
     node = value
     for step in path:
         node = node[step]
-        if isinstance(step, int) and isinstance(node, dict):
+        if isinstance(step, int) and isinstance(node, dict) and not owner:
             name = node.get("id")
             owner = f'{noun} "{name}"' if isinstance(name, str) and name else f"{noun} {step + 1}"
     return owner

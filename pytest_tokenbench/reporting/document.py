@@ -3,18 +3,20 @@
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from pytest_tokenbench import costs
+from pytest_tokenbench.ablation import report
+from pytest_tokenbench.ablation.results import AblationResults
+from pytest_tokenbench.figures import figure
 from pytest_tokenbench.measures import MEASURES, Scope, is_cold, is_warm
 from pytest_tokenbench.records import Observation, Preparation, Status, Verdict
 from pytest_tokenbench.reporting import course
 from pytest_tokenbench.results import Results, Unavailable
 from pytest_tokenbench.run_folder import FORMAT, Run
-from pytest_tokenbench.statistics import Estimate
 
 SHOWN = (
     "input_tokens",
@@ -34,8 +36,10 @@ Json = dict[str, Any]
 
 
 def results_of(run: Run) -> Results:
-    """The estimates over a run's trials."""
+    """The estimates over a run's trials; those of an ablation over its main cases, with the stress cases apart."""
     record = run.record
+    if record.ablation is not None:
+        return AblationResults.of(record.ablation, record.questions, run.observations, record.repeats)
     return Results(record.questions, record.conditions, record.baseline, run.observations, record.repeats)
 
 
@@ -71,6 +75,8 @@ def build(run: Run) -> Json:
         "hypotheses": [_verdict(verdict) for verdict in record.verdicts],
         "course": course.build(run, results),
     }
+    if isinstance(results, AblationResults) and record.ablation is not None:
+        document["ablation"] = report.build(record.ablation, results)
     if record.prices:
         document["costs"] = _costs(run, results)
     return document
@@ -80,21 +86,6 @@ def as_text(document: Json) -> str:
     """The content of results.json: all but the course, so that a run that was disturbed comes to what any other does."""
     kept = {name: value for name, value in document.items() if name != "course"}
     return json.dumps(kept, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def figure(estimate: Callable[[], Estimate]) -> Json:
-    """A figure as JSON values, or why there is none."""
-    try:
-        found = estimate()
-    except Unavailable as reason:
-        return {"unavailable": str(reason)}
-    return {
-        "estimate": found.estimate,
-        "low": found.low,
-        "high": found.high,
-        "n": found.n,
-        "zero_width": found.zero_width,
-    }
 
 
 def _condition(name: str, trials: list[Observation], results: Results, run: Run) -> Json:

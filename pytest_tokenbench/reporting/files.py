@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from pytest_tokenbench import contexts, run_folder
+from pytest_tokenbench.ablation import claim
 from pytest_tokenbench.reporting import document, markdown
 from pytest_tokenbench.run_folder import Run, RunRecord
 
@@ -10,13 +11,15 @@ PAGE = "report.html"
 
 
 def write_reports(folder: Path, made: document.Json, record: RunRecord) -> None:
-    """Writes results.json and report.md into a run folder.
+    """Writes results.json and report.md into a run folder, of an ablation claim.json too.
 
     Raises:
         OSError: They cannot be written; the former ones are there still.
     """
     run_folder.write(folder / run_folder.RESULTS, document.as_text(made))
     run_folder.write(folder / run_folder.REPORT, markdown.render(made, record))
+    if "ablation" in made:
+        run_folder.write(folder / claim.FILE, claim.as_text(claim.claims(made["ablation"], record)))
 
 
 def write_page(folder: Path, made: document.Json, run: Run) -> None:

@@ -1,6 +1,6 @@
 """What pytest shows of trials and hypotheses: letters, words, JUnit properties, test reports."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,15 +24,28 @@ _STATUS: dict[str, tuple[str, str, dict[str, bool]]] = {
     Status.OVER_WINDOW: ("o", "OVER WINDOW", {"purple": True}),
     Status.CONSTRUCTION_FAILED: ("c", "CONSTRUCTION FAILED", {"purple": True}),
     Status.ERROR: ("E", "ERROR", {"red": True}),
+    Status.NOT_NEEDED: ("n", "NOT NEEDED", {"cyan": True}),
 }
 _ITEM_OUTCOMES: dict[str, str] = {
     Status.OVER_WINDOW: "skipped",
     Status.CONSTRUCTION_FAILED: "skipped",
     Status.ERROR: "failed",
+    Status.NOT_NEEDED: "skipped",
 }
 _REUSED = "r"
 _PACKAGE = Path(__file__).resolve().parents[1]
 LEGEND = "letters: . correct, w wrong, a abstained, m made up, o over window, c construction failed, E error, r reused"
+
+
+def left_out(studies: Mapping[str, str]) -> str:
+    """Which studies, each in its file, were collected and not run, and how to run them."""
+    names = ", ".join(f"{name} ({file})" for name, file in sorted(studies.items()))
+    return f"tokenbench: left out: {names}; run with --tokenbench-study NAME or all, or name the file"
+
+
+def legend(record: RunRecord) -> str:
+    """What the letters of a run's progress line stand for."""
+    return LEGEND if record.ablation is None else f"{LEGEND}, n not needed"
 
 
 def teststatus(result: str, outcome: str, *, reused: bool) -> Teststatus | None:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from pytest_tokenbench.reporting import costs, terminal, wording
+from pytest_tokenbench.reporting import ablation, costs, terminal, wording
 from pytest_tokenbench.run_folder import RunRecord
 
 Json = Mapping[str, Any]
@@ -20,17 +20,16 @@ def render(document: Json, record: RunRecord) -> str:
     """The whole report."""
     quick = " (QUICK)" if document["quick"] else ""
     parts = [f"# {escape(record.study)}{quick}: {escape(record.model.name)}"]
-    parts.append(
-        f"{document['documents']} documents, {document['questions']} questions "
-        f"({document['answerable']} answerable), {escape(wording.manner(document))}."
-    )
+    answerable = "" if "ablation" in document else f" ({document['answerable']} answerable)"
+    parts.append(f"{wording.counts(document)}{answerable}, {escape(wording.manner(document))}.")
     parts += [f"**{escape(notice)}**" for notice in wording.notices(document)]
+    parts += [ablation.markdown(document, escape), "## Arms"] if "ablation" in document else []
     parts.append(terminal.markdown_table(document, escape))
     for entry in document.get("costs", []):
         parts.append(f"{escape(costs.heading(entry, document))}:")
         parts.append(costs.markdown_table(entry, document["baseline"], escape))
     parts.append(_hypotheses(document))
-    notes = wording.notes(document) + costs.notes(document)
+    notes = wording.notes(document) + costs.notes(ablation.few_costs(document))
     parts.append("## Missing or doubtful\n\n" + "\n".join(f"- {escape(note)}" for note in notes))
     parts.append(_what_was_run(record))
     return "\n\n".join(parts) + "\n"

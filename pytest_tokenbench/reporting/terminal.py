@@ -1,10 +1,10 @@
 """The terminal's summary: one table, the hypotheses, what was missing or doubtful."""
 
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from pytest_tokenbench.reporting import costs, tables, wording
+from pytest_tokenbench.reporting import ablation, costs, sections, tables, wording
 
 Json = Mapping[str, Any]
 
@@ -61,12 +61,13 @@ def _cells(document: Json, name: Callable[[str], str]) -> tuple[list[str], list[
 
 def summary(document: Json, width: int) -> list[tuple[str, dict[str, bool]]]:
     """The lines of the summary in order, each with its markup for pytest's terminal writer."""
-    heading = f"{document['study']}: {document['documents']} documents, {document['questions']} questions, "
+    heading = f"{document['study']}: {wording.counts(document)}, "
     heading += f"{document['model']['name']} ({document['model']['backend']}), {wording.manner(document)}"
     lines: list[tuple[str, dict[str, bool]]] = [(part, {"bold": True}) for part in wrapped(heading, width)]
     for notice in wording.notices(document):
         lines += [(part, {"yellow": True, "bold": True}) for part in wrapped(notice, width)]
-    lines += [("", {})] + [(line, {}) for line in table(document, width).splitlines()] + [("", {})]
+    lines += [("", {}), *((line, {}) for line in _found(document, width))]
+    document = ablation.few_costs(document)
     for entry in document.get("costs", []):
         lines += [(part, {}) for part in wrapped(costs.heading(entry, document), width)]
         lines += [(line, {}) for line in costs.table(entry, document["baseline"], width).splitlines()] + [
@@ -83,6 +84,20 @@ def summary(document: Json, width: int) -> list[tuple[str, dict[str, bool]]]:
         lines += [("", {})] if document["hypotheses"] else []
         lines += [(part, {}) for note in rest for part in wrapped("note: " + note, width)]
     return lines
+
+
+def _found(document: Json, width: int) -> Iterator[str]:
+    """What was measured, with an empty line after each part; of an ablation, instead of the table of its many arms."""
+    if "ablation" not in document:
+        yield from (*table(document, width).splitlines(), "")
+        return
+    for section in ablation.sections(document):
+        if width >= sections.WIDE or not section.is_wide:
+            yield from wrapped(section.title, width) if section.title else ()
+            yield from section.table.fitted(width).splitlines() if section.table else ()
+            for sentence in section.sentences:
+                yield from wrapped(sentence, width)
+            yield ""
 
 
 def wrapped(text: str, width: int) -> list[str]:

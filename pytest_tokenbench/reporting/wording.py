@@ -1,14 +1,20 @@
 """Numbers and sentences that every text report words alike."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 Json = Mapping[str, Any]
 QUICK_NOTICE = (
     "QUICK look: four shortened documents, few questions; not the protocol, its verdicts prove nothing"
 )
+ABLATION_QUICK_NOTICE = (
+    "QUICK look: few cases, nothing but each block and then all removable ones left out; not the study, its verdicts "
+    "prove nothing"
+)
 _NONE = "-"
+_NEEDLESS = "not_needed"
+_NAMED = 8
 _REMARKS = {
     "thinking": "no answer, since the tokens went on thinking",
     "empty": "empty answers",
@@ -114,12 +120,27 @@ def verdict(entry: Json) -> str:
 
 def notices(document: Json) -> list[str]:
     """What to know before anything else: that these are not the whole study's results."""
-    found = [QUICK_NOTICE] if document["quick"] else []
+    found = [quick_notice(document)] if document["quick"] else []
     if document["shard"]:
         found.append(
             f"shard {document['shard']}: a part of the trials; merge the parts before reading anything into it"
         )
-    return found
+    refused = document.get("ablation", {}).get("refused")
+    return [*found, f"refused: {one_line(refused)}"] if refused else found
+
+
+def quick_notice(document: Json) -> str:
+    """What a quick look leaves out."""
+    return ABLATION_QUICK_NOTICE if "ablation" in document else QUICK_NOTICE
+
+
+def counts(document: Json) -> str:
+    """What was asked about: 8 documents, 80 questions; of an ablation, 80 cases and 20 of the stress slice."""
+    its = document.get("ablation")
+    if its is None:
+        return f"{document['documents']} documents, {document['questions']} questions"
+    cases = f"{its['cases']:,} case" + "s" * (its["cases"] != 1)
+    return f"{cases} and {its['stress_cases']:,} of the stress slice" if its["stress_cases"] else cases
 
 
 def notes(document: Json) -> list[str]:
@@ -130,11 +151,12 @@ def notes(document: Json) -> list[str]:
     conditions = document["conditions"]
     untouched = [name for name, made in conditions.items() if not made["statuses"]]
     if untouched:
-        found.append(f"not measured: {', '.join(untouched)}")
+        found.append(f"not measured: {_named(untouched, document)}")
+    found.extend(_needless_notes(document))
     for name, made in conditions.items():
         if name not in untouched:
             found.extend(_missing_notes(name, made, document))
-    found.extend(_trial_notes(conditions, document["course"]))
+    found.extend(_trial_notes(document))
     found.extend(_prefill_notes(document))
     found.extend(_churn_notes(document))
     for recipe, made in _prepared(document).items():
@@ -142,6 +164,10 @@ def notes(document: Json) -> list[str]:
     if _shows_zero_width(document):
         found.append(
             "! marks an interval of zero width: nothing varied in this sample, which is not certainty"
+        )
+    if _is_unvaried(document.get("ablation")):
+        found.append(
+            "! marks a drop that did not vary over the cases: its interval is what so many without a change allow"
         )
     return found
 
@@ -156,19 +182,36 @@ def _course_notes(course: Json) -> list[str]:
     ]
 
 
+def _named(names: Sequence[str], document: Json) -> str:
+    """Names in a row; of arms, which are many, as many as can be read."""
+    if "ablation" not in document or len(names) <= _NAMED:
+        return ", ".join(names)
+    return f"{', '.join(names[:_NAMED])} and {len(names) - _NAMED} more"
+
+
+def _needless_notes(document: Json) -> list[str]:
+    needless = [name for name, made in document["conditions"].items() if _NEEDLESS in made["statuses"]]
+    return (
+        [f"not asked, since earlier trials made that needless: {_named(needless, document)}"]
+        if needless
+        else []
+    )
+
+
 def _missing_notes(name: str, made: Json, document: Json) -> list[str]:
     # A shard's other trials are not missing: another part has them.
     reasons = {
         reason: count
         for reason, count in made["missing_trials"].items()
-        if not (document["shard"] and reason == "not run")
+        if reason != _NEEDLESS and not (document["shard"] and reason == "not run")
     }
     if not reasons:
         return []
     return [f"{name}: {_trials(sum(reasons.values()))} missing ({_counted(reasons)})"]
 
 
-def _trial_notes(conditions: Json, course: Json) -> list[str]:
+def _trial_notes(document: Json) -> list[str]:
+    conditions, course = document["conditions"], document["course"]
     found = []
     for remark, words in _REMARKS.items():
         counted = [
@@ -177,19 +220,19 @@ def _trial_notes(conditions: Json, course: Json) -> list[str]:
             if remark in made["remarks"]
         ]
         if counted:
-            found.append(f"{words}: {', '.join(counted)}")
+            found.append(f"{words}: {_named(counted, document)}")
     errors = [
         f"{name} {one['trials']} {one['kind']} at {one['host']}"
         for name, its in course["errors"].items()
         for one in its
     ]
     if errors:
-        found.append(plain(f"trials that ended in an error: {', '.join(errors)}"))
+        found.append(plain(f"trials that ended in an error: {_named(errors, document)}"))
     retried = [
         f"{name} {its['trials']} ({_counted(its['kinds'])})" for name, its in course["retried"].items()
     ]
     if retried:
-        found.append(plain(f"trials that took more than one attempt: {', '.join(retried)}"))
+        found.append(plain(f"trials that took more than one attempt: {_named(retried, document)}"))
     return found
 
 
@@ -219,15 +262,17 @@ def _prefill_notes(document: Json) -> list[str]:
         for name, made in shown.items()
         if made["prefill_s"]["n"] < made["input_tokens"]["n"]
     ]
-    found = [f"prefill not verified cold and not shown: {', '.join(unverified)}"] if unverified else []
+    found = []
+    if unverified:
+        found.append(f"prefill not verified cold and not shown: {_named(unverified, document)}")
     if warm:
-        found.append(f"prefill not shown, since a cache had a part of the prompts: {', '.join(warm)}")
+        found.append(f"prefill not shown, since a cache had a part of the prompts: {_named(warm, document)}")
     if untimed:
-        found.append(f"prefill not told: {', '.join(untimed)}")
+        found.append(f"prefill not told: {_named(untimed, document)}")
     if partly and document["order"] == "shared":
-        found.append(f"shared order, prefill from the first of each group only: {', '.join(partly)}")
+        found.append(f"shared order, prefill from the first of each group only: {_named(partly, document)}")
     elif partly:
-        found.append(f"prefill from questions known to be cold only: {', '.join(partly)}")
+        found.append(f"prefill from questions known to be cold only: {_named(partly, document)}")
     if document["nonce"]:
         found.append(
             "a nonce began every prompt, so that none could find its beginning in a cache; it changes the prompt"
@@ -237,7 +282,9 @@ def _prefill_notes(document: Json) -> list[str]:
 
 def _churn_notes(document: Json) -> list[str]:
     found = []
-    for measure, what in (("accuracy", "difference"), ("made_up", "difference in made-up answers")):
+    kinds = (("accuracy", "difference"), ("made_up", "difference in made-up answers"))
+    # Those of arms would be many, and the churn floor says it once.
+    for measure, what in () if "ablation" in document else kinds:
         for name, made in document["conditions"].items():
             figure = made.get("differences", {}).get(measure, {})
             if figure.get("within_churn"):
@@ -285,6 +332,13 @@ def _prepared(document: Json) -> dict[str, Json]:
         name if names.count(name) == 1 else f"{name} ({', '.join(made)})": next(iter(made.values()))
         for (name, _), made in sharing.items()
     }
+
+
+def _is_unvaried(found: Any) -> bool:
+    """Whether a figure somewhere in what an ablation found did not vary."""
+    if isinstance(found, Mapping):
+        return bool(found.get("zero_width")) or any(map(_is_unvaried, found.values()))
+    return isinstance(found, list) and any(map(_is_unvaried, found))
 
 
 def _shows_zero_width(document: Json) -> bool:

@@ -6,7 +6,7 @@ import json
 import re
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -15,24 +15,27 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from pytest_tokenbench.reporting import costs, terminal, wording
+from pytest_tokenbench.reporting.ablation import few_costs
 from pytest_tokenbench.reporting.document import results_of
-from pytest_tokenbench.reporting.html import facts, forest, preparation, slices, tradeoff, trials, verdicts
+from pytest_tokenbench.reporting.html import (
+    ablation,
+    facts,
+    forest,
+    preparation,
+    slices,
+    tradeoff,
+    trials,
+    verdicts,
+)
+from pytest_tokenbench.reporting.html.slices import Panel
+from pytest_tokenbench.reporting.html.tables import Table, shown
+from pytest_tokenbench.results import Results
 from pytest_tokenbench.run_folder import Run
 
 Json = Mapping[str, Any]
 _PACKAGE = "pytest_tokenbench.reporting.html"
-_NONE = "-"
 # What could end a script element, begin a comment in it, or end a line of it.
 _UNSAFE = re.compile("[<>&\u2028\u2029]")
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table whose first column names conditions."""
-
-    caption: str
-    headings: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
 
 
 def render(document: Json, run: Run, contexts: Mapping[str, str]) -> str:
@@ -44,7 +47,7 @@ def render(document: Json, run: Run, contexts: Mapping[str, str]) -> str:
     lacking = sum(one["lines"] is None for one in found["contexts"])
     kept = {name: found.pop(name) for name in ("lines", "units", "contexts")}
     results = results_of(run)
-    notes = wording.notes(document) + costs.notes(document)
+    notes = wording.notes(document) + costs.notes(few_costs(document))
     if lacking:
         notes.append(
             f"the texts of {lacking:,} of {len(kept['contexts']):,} contexts are not in the run's folder and are not shown"
@@ -59,17 +62,13 @@ def render(document: Json, run: Run, contexts: Mapping[str, str]) -> str:
         style=Markup(_asset("report.css")),  # noqa: S704  # a file of this package
         script=Markup(script),  # noqa: S704  # a file of this package
         manner=wording.manner(document),
+        counts=_counts(document),
         notices=wording.notices(document),
         cards=verdicts.cards(document),
-        tradeoffs=tradeoff.plots(document),
         tables=[_conditions(document), *_costs(document)],
-        forests=forest.plots(document),
         disagreements=trials.disagreements(run),
-        prepared=preparation.plot(document),
-        breaks=_breaks(document),
-        slices=slices.by_slice(results),
-        documents=slices.by_document(results),
         choices=_choices(run),
+        **(_of_arms if "ablation" in document else _of_conditions)(document, results),
         groups=facts.groups(run.record),
         prompts=facts.prompts(run.record),
         notes=notes,
@@ -78,6 +77,50 @@ def render(document: Json, run: Run, contexts: Mapping[str, str]) -> str:
         contexts=packed(kept),
     )
     return wording.plain(whole)
+
+
+def _of_conditions(document: Json, results: Results) -> Json:
+    """What is shown of ways to give a document."""
+    return {
+        "needed": None,
+        "tradeoffs": tradeoff.plots(document),
+        "forests": forest.plots(document),
+        "prepared": preparation.plot(document),
+        "breaks": _breaks(document),
+        "slices": slices.by_slice(results),
+        "documents": slices.by_document(results),
+    }
+
+
+def _of_arms(document: Json, results: Results) -> Json:
+    """What is shown of arms, which build nothing and whose documents are the cases themselves."""
+    return {
+        "needed": {"parts": ablation.parts(document), "lost": ablation.lost(document)},
+        # Every case has an answer, so that none is made up.
+        "forests": forest.plots(document)[:1],
+        "slices": {
+            kind: [_of_main_arms(panel, document) for panel in panels]
+            for kind, panels in slices.by_slice(results).items()
+        },
+        "documents": [],
+    }
+
+
+def _of_main_arms(panel: Panel, document: Json) -> Panel:
+    """A panel without the many arms that take a block apart."""
+    blocks = [block["name"] for block in document["ablation"]["blocks"]]
+    wanted = (document["baseline"], *(f"no-{name}" for name in blocks), "composed")
+    return replace(panel, levels=tuple(level for level in panel.levels if level.condition in wanted))
+
+
+def _counts(document: Json) -> str:
+    if "ablation" in document:
+        return wording.counts(document)
+    documents = document["documents"]
+    return (
+        f"{document['questions']:,} questions ({document['answerable']:,} answerable) on "
+        f"{documents:,} document{'' if documents == 1 else 's'}"
+    )
 
 
 def embedded(value: Any) -> Markup:
@@ -120,9 +163,10 @@ def _policy(script: str) -> str:
 def _conditions(document: Json) -> Table:
     columns = terminal.columns(document, wording.one_line(document["baseline"]))
     rows = tuple(
-        (name, *(_shown(cell(made)) for _, cell in columns)) for name, made in document["conditions"].items()
+        (name, *(shown(cell(made)) for _, cell in columns)) for name, made in document["conditions"].items()
     )
-    return Table("Each condition's figures", ("condition", *(heading for heading, _ in columns)), rows)
+    what = "arm" if "ablation" in document else "condition"
+    return Table(f"Each {what}'s figures", (what, *(heading for heading, _ in columns)), rows)
 
 
 def _costs(document: Json) -> Iterator[Table]:
@@ -148,9 +192,9 @@ def _breaks(document: Json) -> Table:
     rows = tuple(
         (
             name,
-            _shown(wording.preparation(made["preparation"])),
-            _shown(wording.tokens(made["measures"]["input_tokens"])),
-            _shown(wording.break_even(made)),
+            shown(wording.preparation(made["preparation"])),
+            shown(wording.tokens(made["measures"]["input_tokens"])),
+            shown(wording.break_even(made)),
         )
         for name, made in document["conditions"].items()
     )
@@ -158,15 +202,14 @@ def _breaks(document: Json) -> Table:
     return Table("Tokens for one document", headings, rows)
 
 
-def _shown(cell: str) -> str:
-    return "\N{EN DASH}" if cell == _NONE else cell.replace("-", "\N{MINUS SIGN}")
-
-
 def _choices(run: Run) -> dict[str, list[str]]:
     """What the trials can be filtered by, as far as there is something to choose."""
     questions = run.record.questions
     pairs = sorted({(kind, value) for question in questions for kind, value in question.slices.items()})
+    documents = dict.fromkeys(question.document for question in questions)
+    # A case is a document of its own, and the search finds it.
+    is_told = any(question.document != question.id for question in questions)
     return {
-        "document": list(dict.fromkeys(question.document for question in questions)),
+        "document": list(documents) if is_told else [],
         "slice": [f"{kind}: {value}" for kind, value in pairs],
     }

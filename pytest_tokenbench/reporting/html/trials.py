@@ -119,7 +119,8 @@ def data(run: Run, texts: Mapping[str, str]) -> Json:
 
 
 def _row(seen: Observation, context: int | None) -> list[Any]:
-    error = None if seen.error_kind is None else f"{seen.error_kind}: {seen.error_message}"
+    # A trial that was not needed has its reason, and no kind of trouble.
+    error = seen.error_message if seen.error_kind is None else f"{seen.error_kind}: {seen.error_message}"
     return [
         seen.repeat,
         str(seen.outcome or seen.status),

@@ -15,6 +15,9 @@ _NAME = re.compile(r"(?P<reduction>reduction of )?(?P<measure>\w+) of \S+(?P<pai
 _MEASURES = {"made_up": "made-up answers", "squad_f1": "SQuAD F1", "f1": "F1"}
 _SECONDS = "_s"
 _TOKENS = ("input_tokens", "output_tokens")
+# What an ablation's `results` call theirs begins so.
+_DROPS = ("drop under ", "shortfall of ")
+_SHARES = ("needed fraction", "oracle fraction", "churn floor", "share of the oracle's saving")
 _SIGNS = {"passed": "✓", "failed": "✗", "unavailable": "\N{EN DASH}", "error": "!"}
 _ENDS = {"estimate": "estimate ", "low": "lower end ", "high": "upper end "}
 _RELATIONS = {">=": "≥", "<=": "≤"}
@@ -106,6 +109,8 @@ class _Unit:
 
 
 def _unit(measure: str) -> _Unit:
+    if measure.startswith((*_DROPS, *_SHARES)):
+        return _Unit("points" if measure.startswith(_DROPS) else "%")
     named = _NAME.fullmatch(measure)
     if named is None or named["measure"] not in MEASURES:
         return _Unit("")

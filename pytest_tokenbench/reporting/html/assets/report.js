@@ -1,7 +1,7 @@
 "use strict";
 (() => {
   const PAGE = 50;
-  const NAMES = { correct: "right", made_up: "made up", over_window: "over the window", construction_failed: "construction failed" };
+  const NAMES = { correct: "right", made_up: "made up", over_window: "over the window", construction_failed: "construction failed", not_needed: "not needed" };
   const REMARKS = {
     thinking: "no answer, since the tokens went on thinking", empty: "an empty answer", refusal: "a refusal",
     cut: "cut at its limit",
@@ -176,7 +176,7 @@
     const golds = [...question.answers, ...question.aliases];
     const gold = question.answerable ? `Gold: ${golds.join(" · ")}` : "Not answerable: the document does not say.";
     detail.append(element("p", "gold outside", gold));
-    const its = [`document ${question.document}`, ...Object.entries(question.slices).map(([kind, value]) => `${kind.replaceAll("_", " ")} ${value}`)];
+    const its = [...(question.document === question.id ? [] : [`document ${question.document}`]), ...Object.entries(question.slices).map(([kind, value]) => `${kind.replaceAll("_", " ")} ${value}`)];
     if (question.paragraph !== null) its.push(`paragraph ${question.paragraph}`);
     const about = element("p", "gold", its.join(" · ") + " · ");
     const link = element("a", "", "link to this trial");

@@ -1,0 +1,290 @@
+"""What reports show of an ablation, as plain JSON values: the part of results.json that only an ablation has."""
+
+import math
+from collections import Counter
+
+import numpy as np
+
+from pytest_tokenbench.ablation import composition, oracle, reweighting, selector, stages
+from pytest_tokenbench.ablation.design import Ablation, ArmKind, ArmPlan, BlockPlan, Parts
+from pytest_tokenbench.ablation.findings import Finding, refusal
+from pytest_tokenbench.ablation.measured import RIGHT, TOKENS, Measured
+from pytest_tokenbench.figures import Json, figure
+from pytest_tokenbench.results import Unavailable
+from pytest_tokenbench.statistics import FloatArray
+
+
+def build(ablation: Ablation, results: Measured) -> Json:
+    """An ablation's findings. Figures as in the rest of the document: shares, tokens, seconds, or why there is none."""
+    blocks = [_block(plan, results) for plan in ablation.blocks]
+    floor = results.floor_or_none()
+    refused = None if floor is None or ablation.threshold >= floor else refusal(ablation.threshold, floor)
+    made: Json = {
+        "cases": len(results.questions),
+        "stress_cases": 0 if results.stress is None else len(results.stress.questions),
+        "set": ablation.cases,
+        "sha256": ablation.sha256,
+        "threshold": ablation.threshold,
+        "baseline": figure(lambda: results.level(RIGHT, results.baseline)),
+        "production": ablation.production,
+        "covers": reweighting.covered(results) if len(ablation.production) == 1 else None,
+        "slices": _slices(results),
+        "churn_floor": figure(results.floor),
+        "refused": refused,
+        "blocks": blocks,
+        "composed": _composed(results),
+        "needed_fraction": _fraction(results),
+        "oracle": _oracle(results),
+        "selector": [_selecting(arm, results) for arm in selector.arms(results)],
+    }
+    return made | {"notes": _notes(made)}
+
+
+def _slices(results: Measured) -> list[Json]:
+    """The slices of production, with their cases."""
+    try:
+        kind, wanted = reweighting.shares(results)
+    except Unavailable:
+        return []
+    return [
+        {"kind": kind, "slice": name, "production": wanted[name], "cases": count}
+        for name, count in reweighting.cases(results).items()
+    ]
+
+
+def _block(plan: BlockPlan, results: Measured) -> Json:
+    arm = results.without(plan.name)
+    found, again = results.ruled(arm), reweighting.ruled(results, arm)
+    return {
+        "name": plan.name,
+        "parts": str(plan.parts),
+        "tokens": figure(lambda: results.saved(arm)),
+        "share": _share(plan.name, results),
+        "drop": figure(lambda: results.drop_of(arm)),
+        "verdict": str(found.finding),
+        "reason": found.reason,
+        "n_to_decide": found.n_to_decide,
+        "stress_drop": _on_stress(arm, results),
+        "clears_stress": results.clears_stress(arm),
+        "reweighted_drop": figure(lambda: reweighting.drop(results, arm)),
+        "reweighted_verdict": None if again is None else str(again.finding),
+        "per_1000_tokens": figure(lambda: results.per_1000_tokens(plan.name)),
+        "prefill_saved": figure(lambda: results.saved(arm, "prefill_s")),
+        "filler": _filler(plan.name, results),
+        "units": [_unit(one, results) for one in _asked(plan, ArmKind.UNIT, results)],
+        "ranks": [_rank(one, results) for one in _asked(plan, ArmKind.UP_TO, results)],
+        "not_decomposed": _not_decomposed(plan, results),
+    }
+
+
+def _share(block: str, results: Measured) -> float | None:
+    """The share that a block has of the tokens of all blocks."""
+    try:
+        tokens, total = results.tokens_of(block), oracle.total_tokens(results)
+        return results.ratio(tokens, total, block).estimate
+    except Unavailable:
+        return None
+
+
+def _on_stress(arm: str, results: Measured) -> Json:
+    if results.stress is None:
+        return {"unavailable": "the set has no stress cases"}
+    stress = results.stress
+    return figure(lambda: stress.drop_of(arm))
+
+
+def _filler(block: str, results: Measured) -> Json:
+    """What the content is worth with its length kept, what the length is, and how well the length was met."""
+    try:
+        arm, without = results.arm(ArmKind.FILLER, block), results.without(block)
+        off = np.abs(results.column(TOKENS, arm) - results.column(TOKENS, results.baseline))
+        return {
+            "drop": figure(lambda: results.drop_of(arm)),
+            "length": figure(lambda: results.paired_difference(RIGHT, arm, without)),
+            "deviation": {"mean": float(np.nanmean(off)), "largest": float(np.nanmax(off))},
+        }
+    except Unavailable as reason:
+        return {"unavailable": str(reason)}
+
+
+def _asked(plan: BlockPlan, kind: ArmKind, results: Measured) -> list[ArmPlan]:
+    """The arms within a block that were asked."""
+    arms = [arm for arm in results.ablation.arms if arm.kind is kind and arm.blocks == (plan.name,)]
+    return [arm for arm in arms if results.ruled(arm.id).finding is not Finding.NOT_MEASURED]
+
+
+def _unit(arm: ArmPlan, results: Measured) -> Json:
+    (block,) = arm.blocks
+    place = (arm.unit or 1) - 1
+    found = results.ruled(arm.id)
+    return {
+        "unit": arm.unit,
+        "tokens": figure(lambda: results.mean_of(results.unit_tokens(block)[:, place], block)),
+        "drop": figure(lambda: results.drop_of(arm.id)),
+        "verdict": str(found.finding),
+        "reason": found.reason,
+        "n_to_decide": found.n_to_decide,
+        "stress_drop": _on_stress(arm.id, results),
+        "clears_stress": results.clears_stress(arm.id),
+    }
+
+
+def _rank(arm: ArmPlan, results: Measured) -> Json:
+    found = results.ruled(arm.id)
+    return {
+        "to": arm.unit,
+        "drop": figure(lambda: results.drop_of(arm.id)),
+        "verdict": str(found.finding),
+        "reason": found.reason,
+        "n_to_decide": found.n_to_decide,
+        "tokens_saved": figure(lambda: results.saved(arm.id)),
+        "stress_drop": _on_stress(arm.id, results),
+        "clears_stress": results.clears_stress(arm.id),
+    }
+
+
+def _not_decomposed(plan: BlockPlan, results: Measured) -> str | None:
+    """Why a block was not taken apart, None where it was."""
+    arms = [arm for arm in results.ablation.arms if arm.kind in {ArmKind.UNIT, ArmKind.UP_TO}]
+    within = [arm for arm in arms if arm.blocks == (plan.name,)]
+    if any(results.statuses(arm.id)["ok"] for arm in within):
+        return None
+    if plan.parts is Parts.WHOLE:
+        return "it is declared as one piece"
+    if not within:
+        return "this run does not take blocks apart"
+    return stages.decision(results, within[0].id).needless or "its arms were not measured"
+
+
+def _composed(results: Measured) -> Json:
+    try:
+        parts = stages.left_out(results)
+        arm = results.arm(ArmKind.COMPOSED)
+        results.column(RIGHT, arm)
+        predicted = composition.predicted(results, parts)
+        lost = composition.lost_together(results, parts)
+    except Unavailable as reason:
+        return {"unavailable": str(reason)}
+    return {
+        "left_out": list(parts),
+        "drop": figure(lambda: results.drop_of(arm)),
+        "predicted": _mean(predicted + 0 * results.drops(arm)),
+        "shortfall": figure(lambda: composition.shortfall(results, parts)),
+        "tokens_saved": figure(lambda: results.saved(arm)),
+        "share_saved": _share_saved(arm, results),
+        "stress_drop": _on_stress(arm, results),
+        "lost": [_case(case, results) for case in lost],
+        "lost_by_slice": _by_slice(lost, results),
+        "pairs": [
+            {"blocks": list(pair.blocks), "lost": list(pair.lost), "redundant": bool(pair.lost)}
+            for pair in composition.pairs(results, parts)
+        ],
+        "within": [
+            {"block": block, "lost": list(cases)} for block, cases in composition.within(results, parts)
+        ],
+    }
+
+
+def _share_saved(arm: str, results: Measured) -> float | None:
+    try:
+        saved = results.column(TOKENS, results.baseline) - results.column(TOKENS, arm)
+        return results.ratio(saved, oracle.total_tokens(results), arm).estimate
+    except Unavailable:
+        return None
+
+
+def _case(name: str, results: Measured) -> Json:
+    return {"case": name, "slices": _slices_of(name, results)}
+
+
+def _slices_of(name: str, results: Measured) -> dict[str, str]:
+    return next(case.slices for case in results.questions if case.id == name)
+
+
+def _by_slice(lost: tuple[str, ...], results: Measured) -> dict[str, dict[str, int]]:
+    """How many of the lost cases each slice has, by kind of slice."""
+    counts: dict[str, Counter[str]] = {}
+    for name in lost:
+        for kind, its in _slices_of(name, results).items():
+            counts.setdefault(kind, Counter())[its] += 1
+    return {kind: dict(sorted(found.items())) for kind, found in sorted(counts.items())}
+
+
+def _fraction(results: Measured) -> Json:
+    try:
+        tokens = oracle.by_findings(results)
+        found = figure(lambda: oracle.fraction(results, tokens))
+    except Unavailable as reason:
+        return {"unavailable": str(reason)}
+    return found | _means(found, tokens, "needed_tokens")
+
+
+def _oracle(results: Measured) -> Json:
+    """The oracle's fraction; without one it is no oracle's and has no caveat to carry."""
+    try:
+        tokens = oracle.by_oracle(results)
+        found = figure(lambda: oracle.fraction(results, tokens))
+    except Unavailable as reason:
+        return {"unavailable": str(reason)}
+    if "unavailable" in found:
+        return found
+    return {"oracle": True, "note": oracle.NOTE, "fraction": found} | _means(found, tokens, "tokens")
+
+
+def _means(found: Json, tokens: oracle.Needed, name: str) -> Json:
+    if "unavailable" in found:
+        return {}
+    needed, total = tokens.means()
+    return {name: needed, "total_tokens": total}
+
+
+def _selecting(arm: ArmPlan, results: Measured) -> Json:
+    return {
+        "arm": arm.id,
+        "score": arm.score,
+        "recovered": figure(lambda: selector.recovered(results, arm)),
+        "drop": figure(lambda: results.drop_of(arm.id)),
+        "saved_tokens": figure(lambda: results.saved(arm.id)),
+    }
+
+
+def _mean(column: FloatArray) -> float | None:
+    return (
+        None
+        if np.isnan(column).all()
+        else math.fsum(column[~np.isnan(column)]) / int((~np.isnan(column)).sum())
+    )
+
+
+def _notes(made: Json) -> list[str]:
+    """What to know when reading the figures, each only where it applies."""
+    found = []
+    if "unavailable" in made["churn_floor"]:
+        found.append("the churn floor was not measured, so that no threshold was refused for lying below it")
+    figures = [block["drop"] for block in made["blocks"]]
+    if any(one.get("zero_width") for one in figures):
+        found.append(
+            "a drop without any variation (!) has no interval of width 0: its ends are what so many equal cases allow"
+        )
+    if not made["stress_cases"]:
+        found.append("the set has no stress cases, so that nothing was cleared on them")
+    if any(block["verdict"] == Finding.UNDECIDED for block in made["blocks"]):
+        found.append("undecided blocks count as needed in the needed fraction")
+    if "estimate" in made["needed_fraction"]:
+        found.append("the intervals of fractions are those of the cases; the verdicts are taken as they are")
+    found += _of_production(made)
+    return found
+
+
+def _of_production(made: Json) -> list[str]:
+    found = []
+    if len(made["production"]) > 1:
+        found.append(
+            "production's shares are of several kinds of slices, so that nothing is re-weighted to them"
+        )
+    if made["covers"] is not None and made["covers"] < 1 - 1e-9:
+        empty = ", ".join(one["slice"] for one in made["slices"] if not one["cases"])
+        found.append(
+            f"production's shares are covered to {100 * made['covers']:.0f}%: there is no case of {empty}"
+        )
+    return found

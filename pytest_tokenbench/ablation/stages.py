@@ -1,0 +1,132 @@
+"""What the arms of a later stage do, decided once from all trials of the stages before."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from pytest_tokenbench.ablation import composition
+from pytest_tokenbench.ablation.design import Ablation, ArmKind, ArmPlan
+from pytest_tokenbench.ablation.findings import Finding
+from pytest_tokenbench.ablation.measured import TOKENS, Measured
+from pytest_tokenbench.records import Decision
+from pytest_tokenbench.results import Unavailable
+
+
+def decide(ablation: Ablation, results: Measured, stage: int) -> tuple[Decision, ...]:
+    """The decision for each arm of a stage; none for the first, whose arms need none."""
+    arms = [arm for arm in ablation.arms if arm.stage == stage]
+    match stage:
+        case 1:
+            return tuple(_screened(results, arm) for arm in arms)
+        case 2:
+            return tuple(_composed(results, arm) for arm in arms)
+        case 3:
+            return tuple(_explained(results, arm) for arm in arms)
+        case _:
+            return ()
+
+
+def decision(results: Measured, arm: str) -> Decision:
+    """The decision that the run made for an arm, else the one that follows from its trials.
+
+    Raises:
+        Unavailable: The run has no such arm.
+    """
+    if arm in results.decisions:
+        return results.decisions[arm]
+    stages = {plan.stage for plan in results.ablation.arms if plan.id == arm}
+    for stage in stages:
+        for made in decide(results.ablation, results, stage):
+            if made.arm == arm:
+                return made
+    raise Unavailable(f"nothing is decided on {arm}")
+
+
+def left_out(results: Measured) -> tuple[str, ...]:
+    """What the composed arm leaves out.
+
+    Raises:
+        Unavailable: It was not needed; the message is the reason.
+    """
+    made = decision(results, results.arm(ArmKind.COMPOSED))
+    if made.needless is not None:
+        raise Unavailable(made.needless)
+    return made.left_out
+
+
+def _screened(results: Measured, arm: ArmPlan) -> Decision:
+    (block,) = arm.blocks
+    if arm.kind is ArmKind.FILLER:
+        lengths = dict(_lengths(results, block))
+        needless = None if lengths else f"how many tokens {block} has was not measured in any case"
+        return Decision(arm.id, lengths=lengths, needless=needless)
+    found = results.ruled(results.without(block))
+    if found.finding is Finding.NEEDED:
+        return Decision(arm.id)
+    return Decision(arm.id, needless=f"{block} {came_out(found.finding)}: its units are not taken apart")
+
+
+def came_out(finding: Finding) -> str:
+    """A finding as the rest of a sentence."""
+    match finding:
+        case Finding.NEEDED:
+            return "came out needed"
+        case Finding.REMOVABLE:
+            return "came out removable on this set"
+        case Finding.UNDECIDED:
+            return "came out undecided at this number of cases"
+        case Finding.REFUSED:
+            return "has no finding, since the threshold lies below the churn floor"
+        case Finding.NOT_MEASURED:
+            return "has no finding, since trials are missing"
+
+
+def _lengths(results: Measured, block: str) -> Iterator[tuple[str, int]]:
+    """By case how many tokens a block has, where that was measured and it has any."""
+    for part in (results, results.stress):
+        if part is None:
+            continue
+        try:
+            tokens = part.column(TOKENS, part.baseline) - part.column(TOKENS, part.without(block))
+        except Unavailable:
+            continue
+        for case, count in zip(part.questions, tokens.tolist(), strict=True):
+            if not np.isnan(count) and round(count) >= 1:
+                yield case.id, round(count)
+
+
+def _composed(results: Measured, arm: ArmPlan) -> Decision:
+    proposed = composition.proposal(results)
+    if proposed:
+        return Decision(arm.id, left_out=proposed)
+    findings = {results.ruled(results.without(plan.name)).finding for plan in results.ablation.blocks}
+    if Finding.REFUSED in findings:
+        return Decision(
+            arm.id, needless="the threshold lies below the churn floor, so that nothing came out removable"
+        )
+    clear = "" if results.stress is None else " and clear of the stress cases"
+    return Decision(
+        arm.id, needless=f"no block and no unit came out removable{clear}: there is nothing to leave out"
+    )
+
+
+def _explained(results: Measured, arm: ArmPlan) -> Decision:
+    try:
+        whole = left_out(results)
+        gone = composition.lost_together(results, whole)
+    except Unavailable as reason:
+        return Decision(arm.id, needless=f"the composed arm has nothing to explain: {reason}")
+    found = composition.parts(results.ablation, whole)
+    its = [part for part in found if part.block in arm.blocks]
+    needless = None
+    if not gone:
+        needless = "the composed arm lost no case that its parts alone did not"
+    elif len(its) < len(arm.blocks):
+        kept = [block for block in arm.blocks if block not in {part.block for part in its}]
+        needless = f"nothing is left out of {' and '.join(kept)}"
+    elif arm.kind is ArmKind.PART and len(its[0].singles) == 1:
+        needless = f"what is left out of {its[0].block} was left out alone already"
+    elif len(its) == len(found):
+        needless = "the composed arm leaves out no more than this"
+    made = tuple(one for part in its for one in part.left_out)
+    return Decision(arm.id, left_out=() if needless else made, needless=needless)

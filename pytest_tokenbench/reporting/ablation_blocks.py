@@ -1,0 +1,173 @@
+"""What an ablation found of its blocks and of what they are made of, as tables and sentences."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from pytest_tokenbench.reporting import ablation_words as words
+from pytest_tokenbench.reporting import wording
+from pytest_tokenbench.reporting.sections import Section, Table
+
+Json = Mapping[str, Any]
+
+
+_FILLER = (
+    "filler: neutral text of equal length in its place, whose drop is the content's, while the rest of the drop is by "
+    "length"
+)
+
+
+def section(made: Json, base: str) -> Section:
+    """Each block with its tokens, its drop and its verdict; `base` says what the whole prompt comes to."""
+    rows = tuple(
+        (
+            block["name"],
+            wording.tokens(block["tokens"]),
+            words.share(block["share"]),
+            words.drop(block["drop"]),
+            words.verdict(block),
+        )
+        for block in made["blocks"]
+    )
+    headings = ("block", "tokens", "share", "drop, points [95%]", "verdict")
+    table = Table(headings, rows, words=("verdict",), dropped=("share", "tokens"))
+    return Section("blocks", "", table, (base, _rule(made), *_of_blocks(made)))
+
+
+def _rule(made: Json) -> str:
+    asked = words.points(made["threshold"])
+    rule = (
+        f"needed: leaving it out loses {asked} points or more, by its whole interval; removable on this set: less, by "
+        "its whole interval; a block's tokens have no say in it"
+    )
+    decides = any(block["verdict"] == "undecided" for block in made["blocks"])
+    return rule + ("; (n=...) is how many cases would decide" if decides else "")
+
+
+def _of_blocks(made: Json) -> Iterator[str]:
+    """What the table does not say of a block: why there is no verdict, and where another one would be right."""
+    reasons: dict[str, list[str]] = {}
+    for block in made["blocks"]:
+        if block["reason"] and block["verdict"] in ("refused", "not measured") and not made["refused"]:
+            reasons.setdefault(f"{block['verdict']}: {block['reason']}", []).append(block["name"])
+    yield from (f"{words.listed(names)} {reason}" for reason, names in reasons.items())
+    for block in made["blocks"]:
+        yield from _unclear(block["name"], block)
+        if block["reweighted_verdict"] not in (None, block["verdict"]):
+            drop = words.drop(block["reweighted_drop"])
+            told = words.reweighted_verdict(block)
+            yield f"{block['name']}: {told} with production's shares of slices (drop {drop})"
+    # A drop that is not known at all is told by its verdict.
+    tokens = [(block["name"], block["tokens"]) for block in made["blocks"] if "estimate" in block["drop"]]
+    yield from words.absent("tokens", tokens)
+
+
+def _unclear(name: str, made: Json) -> Iterator[str]:
+    """Why something that is removable is not cut all the same."""
+    if made["verdict"] == "removable" and made["clears_stress"] is False:
+        drop = words.drop(made["stress_drop"])
+        yield f"{name}: not cut, since it does not clear the stress slice (drop there {drop})"
+
+
+def elsewhere(made: Json) -> Section:
+    """The drop of each block on the stress slice, in production, by token, and with its length kept."""
+    rows, fillers = [], []
+    for block in made["blocks"]:
+        filler = block["filler"]
+        rows.append(
+            (
+                block["name"],
+                words.drop(block["stress_drop"]),
+                words.drop(block["reweighted_drop"]),
+                (words.reweighted_verdict(block) or words.NONE).removesuffix(" on this set"),
+                words.number(block["per_1000_tokens"]),
+                words.drop(filler.get("drop", {})),
+                words.drop(filler.get("length", {})),
+                words.seconds(block["prefill_saved"]),
+            )
+        )
+        fillers.append((block["name"], filler.get("drop", filler)))
+    headings = (
+        "block",
+        "stress drop",
+        "re-weighted drop",
+        "re-weighted",
+        "points per 1,000",
+        "filler drop",
+        "by length",
+        "prefill saved",
+    )
+    sentences = [
+        f"re-weighted: with production's shares of slices; points per 1,000: what 1,000 of its tokens give; {_FILLER}"
+    ]
+    for what, key in (
+        ("stress drop", "stress_drop"),
+        ("re-weighted drop", "reweighted_drop"),
+        ("points per 1,000 tokens", "per_1000_tokens"),
+        ("prefill saved", "prefill_saved"),
+    ):
+        sentences += words.absent(what, [(block["name"], block[key]) for block in made["blocks"]])
+    sentences += words.absent("filler", fillers)
+    sentences += _deviations(made)
+    table = Table(headings, tuple(rows), ("re-weighted",), ("prefill saved", "by length", "points per 1,000"))
+    return Section(
+        "elsewhere", "the same blocks elsewhere, and by token", table, tuple(sentences), is_wide=True
+    )
+
+
+def _deviations(made: Json) -> list[str]:
+    """How near the fillers came to the length of what they stand for."""
+    found = [(block["name"], block["filler"].get("deviation")) for block in made["blocks"]]
+    told = [f"{name} {off['mean']:,.1f}, {off['largest']:,.0f}" for name, off in found if off is not None]
+    return (
+        [f"a filler's prompts are off the base's by tokens (mean, most): {'; '.join(told)}"] if told else []
+    )
+
+
+def taken_apart(block: Json) -> Iterator[Section]:
+    """One level down: what a block's units are each needed for, and where its ranks can end."""
+    name = block["name"]
+    if block["units"]:
+        units = [(f"{name}/{unit['unit']}", unit["tokens"], unit) for unit in block["units"]]
+        headings = ("left out", "tokens", "verdict")
+        yield _parts(f"units-{name}", f"{name}, one unit at a time left out", headings, units)
+    if block["ranks"]:
+        ranks = [(f"{name} to {rank['to']}", rank["tokens_saved"], rank) for rank in block["ranks"]]
+        headings = ("kept", "tokens saved", "verdict of the rest")
+        yield _parts(f"ranks-{name}", f"{name}, nothing after a rank", headings, ranks)
+
+
+def left_whole(made: Json) -> Iterator[Section]:
+    """Why blocks that have parts were not taken apart."""
+    told = tuple(
+        f"{block['name']} not taken apart: {block['not_decomposed']}"
+        for block in made["blocks"]
+        if block["not_decomposed"] and block["parts"] != "whole"
+    )
+    if told and not made["refused"]:
+        yield Section("whole", "", sentences=told)
+
+
+def _parts(
+    name: str, title: str, headings: tuple[str, str, str], its: Sequence[tuple[str, Json, Json]]
+) -> Section:
+    rows = tuple(
+        (
+            part,
+            wording.tokens(tokens),
+            words.drop(found["drop"]),
+            words.verdict(found),
+            words.drop(found["stress_drop"]),
+        )
+        for part, tokens, found in its
+    )
+    first, second, third = headings
+    table = Table(
+        (first, second, "drop, points [95%]", third, "stress drop"),
+        rows,
+        words=(third,),
+        dropped=("stress drop", second),
+    )
+    sentences = words.absent("tokens", [(part, tokens) for part, tokens, _ in its])
+    for part, _, found in its:
+        sentences += _unclear(part, found)
+    return Section(name, title, table, tuple(sentences))

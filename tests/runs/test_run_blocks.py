@@ -1,0 +1,245 @@
+"""Real runs of a study over blocks: opt-in, stage by stage, with and without workers, gone on with."""
+
+import json
+from collections import Counter
+
+import pytest
+from block_project import BLOCK_STUDY, MAIN, STRESS, CaseReader, add_blocks, cases
+from disturbed import going_on, settled
+from small_project import Server
+
+CASES = len(MAIN) + len(STRESS)
+
+
+@pytest.fixture(scope="session")
+def block_server():
+    with Server(CaseReader(cases())) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def whole(make_project, block_server, workers):
+    """The study over blocks, run to its end."""
+    project = make_project(ini="tokenbench_html = on\n")
+    add_blocks(project)
+    return project.run(workers, "test_blocks.py", server=block_server)
+
+
+def decisions(ran):
+    return {one["arm"]: one for one in ran.file("decisions.jsonl")}
+
+
+def test_study_that_is_opt_in_is_left_out_and_one_line_says_so(make_project, server, workers):
+    project = make_project()
+    add_blocks(project)
+
+    ran = project.run(workers, server=server)
+
+    assert {folder.parent.name for folder in ran.folders} == {"small"}
+    assert (
+        ran.count(
+            "left out: blocks (test_blocks.py); run with --tokenbench-study NAME or all, or name the file"
+        )
+        == 1
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "studies"),
+    [
+        (["test_blocks.py"], {"blocks"}),
+        (["--tokenbench-study=blocks"], {"blocks"}),
+        (["--tokenbench-study=all"], {"blocks", "small"}),
+        (["test_small.py", "--tokenbench-study=small"], {"small"}),
+    ],
+    ids=" ".join,
+)
+def test_studies_that_are_chosen(make_project, workers, arguments, studies):
+    project = make_project()
+    add_blocks(project)
+
+    ran = project.run(workers, "--collect-only", "-q", *arguments)
+
+    found = {line.partition("::")[0] for line in ran.lines if "::" in line}
+    assert found == {f"test_{study}.py" for study in studies}
+
+
+def test_study_that_is_not_there_is_named_with_those_that_are(make_project, workers):
+    project = make_project()
+    add_blocks(project)
+
+    ran = project.run("-n0", "--tokenbench-study=block", "--collect-only")
+
+    assert ran.status == pytest.ExitCode.USAGE_ERROR
+    assert (
+        ran.count("--tokenbench-study: no study 'block' was collected; there are blocks, small, and all") == 1
+    )
+
+
+def test_arms_of_later_stages_leave_out_what_earlier_trials_decided(whole):
+    decided = decisions(whole)
+    observations = whole.file("observations.jsonl")
+
+    assert whole.status == pytest.ExitCode.TESTS_FAILED  # N2
+    assert whole.verdicts == {"N1": "passed", "N2": "failed"}
+    # The tail is needed in the stress slice alone, which forbids to cut it.
+    assert set(decided["composed"]["left_out"]) == {"system", "examples", "passages/3"}
+    assert decided["pair-system-examples"]["needless"] is None
+    assert decided["no-examples-1"]["needless"] is not None
+    assert decided["passages-to-1"]["needless"] is None
+    asked = {(one["condition"], one["question"]) for one in observations}
+    assert len(asked) == len(observations) == CASES * len(whole.file("run.json")["conditions"])
+    for one in observations:
+        expected = decided.get(one["condition"], {}).get("needless") is not None
+        assert (one["status"] == "not_needed") == expected, one["condition"]
+    composed = [one for one in observations if one["condition"] == "composed"]
+    assert {name.partition("/")[0] for one in composed for name in one["units"]} == {"passages", "tail"}
+
+
+def test_planted_redundancy_is_found_by_the_composed_arm_and_by_no_single_one(whole):
+    made = whole.file("results.json")["ablation"]
+    verdicts = {block["name"]: block["verdict"] for block in made["blocks"]}
+    drops = {block["name"]: block["drop"]["estimate"] for block in made["blocks"]}
+
+    assert verdicts == {
+        "system": "removable",
+        "examples": "removable",
+        "passages": "needed",
+        "tail": "removable",
+    }
+    assert drops["system"] == drops["examples"] == 0
+    # Three whose rule stands twice, and one whose passage came third.
+    assert made["composed"]["drop"]["estimate"] == pytest.approx(4 / 12)
+    assert made["composed"]["predicted"] == pytest.approx(1 / 12)
+    assert made["composed"]["shortfall"]["estimate"] == pytest.approx(3 / 12)
+    assert {one["case"] for one in made["composed"]["lost"]} == {"r-refund", "r-address", "r-delay"}
+    redundant = [set(pair["blocks"]) for pair in made["composed"]["pairs"] if pair["redundant"]]
+    assert redundant == [{"system", "examples"}]
+
+
+def test_results_and_claims_are_rebuilt_from_the_folder_alone(whole, make_project):
+    from pytest_tokenbench.cli import main
+
+    before = {
+        name: (whole.folder / name).read_bytes() for name in ("results.json", "claim.json", "report.md")
+    }
+    (whole.folder / "results.json").unlink()
+
+    assert main(["report", str(whole.folder)]) == 0
+
+    assert {name: (whole.folder / name).read_bytes() for name in before} == before
+
+
+def test_run_that_ended_after_the_screening_is_gone_on_with_to_the_same_results(make_project, block_server, workers, whole):
+    project = make_project()
+    add_blocks(project)
+    first = project.run(workers, "test_blocks.py", "-k", "base or no- or again", server=block_server)
+    assert "composed" not in Counter(one["condition"] for one in first.file("observations.jsonl"))
+
+    ran = project.run(workers, "test_blocks.py", f"--tokenbench-resume={first.folder}", server=block_server)
+
+    assert len(ran.folders) == 1
+    assert decisions(ran) == decisions(whole)
+    assert settled(ran.file("results.json")) == settled(whole.file("results.json"))
+
+
+def test_arm_that_waits_for_trials_that_are_not_selected_is_not_asked(make_project, block_server, workers):
+    project = make_project()
+    add_blocks(project)
+
+    ran = project.run(workers, "test_blocks.py", "-k", "composed", "-rs", server=block_server)
+
+    assert ran.status == pytest.ExitCode.OK
+    assert ran.file("observations.jsonl") == []
+    assert ran.count("did not end well or are not selected; --tokenbench-resume goes on when they are") >= 1
+
+
+def test_error_in_the_screening_keeps_later_arms_from_being_decided_until_it_is_mended(
+    make_project, block_server, workers, whole
+):
+    project = make_project()
+    add_blocks(project)
+    with Server(CaseReader(cases()), breaks=("You answer at a desk", "shop in Corm open")) as broken:
+        hurt = project.run(workers, "test_blocks.py", "--tokenbench-timeout=1", server=broken)
+    assert hurt.status in {pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED}
+    assert "composed" not in Counter(one["condition"] for one in hurt.file("observations.jsonl"))
+
+    ran = project.run(workers, "test_blocks.py", *going_on(project), server=block_server)
+
+    assert settled(ran.file("results.json")) == settled(whole.file("results.json"))
+
+
+def test_changed_threshold_forbids_to_go_on(make_project, block_server):
+    project = make_project()
+    add_blocks(project)
+    first = project.run("-n0", "test_blocks.py", "-k", "base", server=block_server)
+    add_blocks(project, study=BLOCK_STUDY.replace("threshold=0.3", "threshold=0.2"))
+
+    ran = project.run("-n0", "test_blocks.py", f"--tokenbench-resume={first.folder}", server=block_server)
+
+    assert ran.status == pytest.ExitCode.USAGE_ERROR
+    assert ran.count("the threshold has changed since that run began (0.3 then, 0.2 now)") == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (
+            ("threshold=0.3", "threshold=3"),
+            "has the threshold 3; give the share of accuracy that counts as a drop",
+        ),
+        (
+            ('Block("system")', '"system"'),
+            "has 'system' among its blocks, which is none; write as Block('system')",
+        ),
+        (('parts="each"', 'parts="every"'), "block 'examples' has the parts 'every'; there are"),
+        (('"single_turn": 0.75', '"single_turn": 0.65'), "the shares of 'turn' add up to 0.9 and not to 1"),
+        (('"turn": {', '"mood": {'), "no case has a slice of the kind 'mood', whose shares the study gives"),
+        (
+            ('Block("system"),', ""),
+            "has the blocks system, examples, passages, tail, and study 'blocks' declares",
+        ),
+    ],
+    ids=lambda one: one[1] if isinstance(one, tuple) else "",
+)
+def test_declaration_that_cannot_be_run_gets_one_sentence(make_project, workers, change, sentence):
+    project = make_project()
+    add_blocks(project, study=BLOCK_STUDY.replace(*change))
+
+    ran = project.run(workers, "test_blocks.py", "--collect-only")
+
+    assert ran.status == pytest.ExitCode.USAGE_ERROR
+    assert ran.count(sentence) == 1
+    assert "Traceback" not in ran.text
+
+
+def test_cases_with_faults_get_a_sentence_each(make_project):
+    project = make_project()
+    content = cases()
+    content["cases"][0]["passages"][0]["id"] = "p99"
+    content["cases"][1]["answers"] = ["never written"]
+    add_blocks(project, content)
+
+    ran = project.run("-n0", "test_blocks.py", "--collect-only")
+
+    assert ran.status == pytest.ExitCode.USAGE_ERROR
+    assert ran.count('cases.json: case "t0": the block "passages" names the unknown passage "p99"') == 1
+    assert ran.count('cases.json: case "t1": the gold string "never written" is in no block of the case') == 1
+
+
+def test_quick_look_asks_few_cases_under_few_arms_and_says_so(make_project, block_server, workers):
+    project = make_project()
+    add_blocks(project)
+
+    ran = project.run(workers, "test_blocks.py", "--tokenbench-quick", server=block_server)
+
+    assert {one["condition"] for one in ran.file("observations.jsonl")} <= {
+        "base",
+        "no-system",
+        "no-examples",
+        "no-passages",
+        "no-tail",
+        "composed",
+    }
+    assert json.loads((ran.folder / "claim.json").read_text())
+    ran.has("*tokenbench QUICK*")
