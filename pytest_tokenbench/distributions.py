@@ -18,7 +18,7 @@ def unseen_bound(sizes: Sequence[int], weights: Sequence[float] | None = None, l
 
     Raises ValueError without a group, and for a size or a weight that is not positive.
     """
-    shares = [1 / len(sizes)] * len(sizes) if weights is None else list(weights)
+    shares = [1 / len(sizes) for _ in sizes] if weights is None else list(weights)
     if not sizes or min(sizes) < 1 or len(shares) != len(sizes) or min(shares) <= 0:
         raise ValueError("groups have a size and a weight each, all of them positive")
     groups = sorted(zip(sizes, shares, strict=True), key=lambda group: group[0] / group[1])

@@ -69,7 +69,8 @@ def _run(hypothesis: Hypothesis, results: Results) -> Judgement:
         ruling, reason = Ruling.UNAVAILABLE, str(error)
     except (AssertionError, pytest.fail.Exception) as error:
         ruling, reason, exception = Ruling.FAILED, _first_line(error), error
-    except Exception as error:  # noqa: BLE001  # whatever the author's code raises is told as an error
+    # One that leaves would take the reports of every other with it.
+    except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever the author's code raises is told as an error
         ruling, reason, exception = Ruling.ERROR, f"{type(error).__name__}: {_first_line(error)}", error
     verdict = Verdict(hypothesis.name, hypothesis.statement, ruling, reason, tuple(results.evidence))
     return Judgement(verdict, exception)

@@ -67,7 +67,8 @@ class Builder:
         recorded = {(one.key, one.document) for one in earlier if is_final(one)}
         missing = [place for place in wanted if place not in recorded and self._stored(place) is None]
         if missing:
-            self._say(f"{len(missing)} preparations (summaries, croutons) come before the trials")
+            names = ", ".join(sorted({wanted[place].name for place in missing}))
+            self._say(f"{len(missing)} preparations ({names}) come before the trials")
         built = in_a_row = 0
         for place, recipe in wanted.items():
             if place in recorded:

@@ -43,6 +43,10 @@ def check(paths: Sequence[Path], root: Path, faults: Sequence[Fault]) -> Registr
     departures = [str(fault) for fault in faults if fault.breach is Breach.PIN]
     if head is None:
         departures.append("no git repository records when the files were fixed")
+    elif _git(root, "rev-parse", "--is-shallow-repository") == "true":
+        departures.append(
+            "the clone is shallow, so that git does not tell when the files were last changed; fetch the whole history"
+        )
     for state in states if head else ():
         if state.commit is None:
             departures.append(f"{state.path} is not committed")

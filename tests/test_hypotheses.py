@@ -69,6 +69,13 @@ class TestRulings:
 
         assert judge(hypothesis(claim), made(A=sign)).verdict.ruling is Ruling.UNAVAILABLE
 
+    def test_a_hypothesis_that_leaves_python_is_an_error(self):
+        def claim(results):  # noqa: ARG001
+            raise SystemExit(3)
+
+        verdict = judge(hypothesis(claim), made(A="+")).verdict
+        assert (verdict.ruling, verdict.reason) == (Ruling.ERROR, "SystemExit: 3")
+
     def test_any_other_exception_is_an_error_and_no_failed_claim(self):
         def claim(results):
             assert results.estimate("acuracy", "A").estimate > 0

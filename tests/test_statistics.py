@@ -8,6 +8,7 @@ import math
 
 import numpy as np
 import pytest
+import scipy.optimize
 import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,9 +16,10 @@ from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 
 from pytest_tokenbench import statistics
-from pytest_tokenbench.distributions import student_t_quantile
+from pytest_tokenbench.distributions import student_t_quantile, unseen_bound
 from pytest_tokenbench.statistics import (
     Estimate,
+    Unvaried,
     benjamini_hochberg,
     bootstrap_estimate,
     bootstrap_means,
@@ -29,6 +31,7 @@ from pytest_tokenbench.statistics import (
     reweight,
     stratified,
     t_interval,
+    widened,
 )
 
 NAN = math.nan
@@ -147,6 +150,88 @@ def test_stratified_interval_is_near_the_normal_one_of_the_exact_standard_error(
     result = stratified(STRATA)
     assert (result.low, result.high) == pytest.approx((-0.14340089785, 0.31006556452), abs=0.0208333)
     assert (result.high - result.low) / 2 / 1.959964 == pytest.approx(0.11568285589553946, abs=0.0208333)
+
+
+def test_stratified_mean_with_shares_is_the_reweighted_one_and_near_its_normal_interval():
+    rng = np.random.default_rng(5)
+    strata = {"few": rng.normal(1.0, 2.0, 80), "many": rng.normal(0.0, 1.0, 300)}
+    shares = {"few": 0.23, "many": 0.77}
+    found, expected = stratified(strata, shares), reweight(strata, shares)
+    assert found.estimate == pytest.approx(expected.mean, rel=1e-12)
+    half = scipy.stats.norm.ppf(0.975) * expected.se
+    assert [found.low, found.high] == pytest.approx([found.estimate - half, found.estimate + half], abs=0.03)
+    assert found.n == 380
+
+
+@quick
+@given(st.lists(st.lists(st.integers(-3, 3), min_size=2, max_size=6), min_size=1, max_size=4))
+def test_equal_shares_are_those_of_a_stratified_mean_without_any(values):
+    strata = {f"s{place}": np.array(its, dtype=float) for place, its in enumerate(values)}
+    equal = dict.fromkeys(strata, 1 / len(strata))
+    plain, shared = stratified(strata, resamples=200), stratified(strata, equal, resamples=200)
+    assert_allclose(
+        [plain.estimate, plain.low, plain.high], [shared.estimate, shared.low, shared.high], atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("n", [1, 2, 10, 80, 1_000])
+@pytest.mark.parametrize("level", [0.9, 0.95])
+def test_the_bound_on_what_was_never_seen_is_scipy_s_exact_one(n, level):
+    exact = scipy.stats.binomtest(0, n).proportion_ci(level, method="exact").high
+    assert unseen_bound([n], level=level) == pytest.approx(exact, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "weights"),
+    [
+        ([5, 75], [0.23, 0.77]),
+        ([40, 40], [0.5, 0.5]),
+        ([30, 20], [0.05, 0.95]),
+        ([12, 7, 3], [0.2, 0.3, 0.5]),
+        ([50, 50, 1], [0.98, 0.01, 0.01]),
+    ],
+)
+def test_with_groups_the_bound_is_what_a_search_over_their_shares_finds(sizes, weights):
+    def unseen(shares):
+        return float(np.sum(sizes * np.log1p(-np.minimum(shares, 1 - 1e-12)))) - math.log(0.025)
+
+    found = scipy.optimize.minimize(
+        lambda shares: -float(np.dot(weights, shares)),
+        [0.01] * len(sizes),
+        bounds=[(0, 1 - 1e-9)] * len(sizes),
+        constraints={"type": "ineq", "fun": unseen},
+        method="SLSQP",
+        options={"maxiter": 500, "ftol": 1e-12},
+    )
+    assert unseen_bound(sizes, weights) == pytest.approx(-found.fun, rel=1e-4)
+
+
+@given(st.lists(st.integers(1, 500), min_size=1, max_size=5))
+def test_groups_that_stand_for_their_sizes_are_as_good_as_one(sizes):
+    weights = [size / sum(sizes) for size in sizes]
+    assert unseen_bound(sizes, weights) == pytest.approx(unseen_bound([sum(sizes)]), rel=1e-9)
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 50), st.floats(0.01, 1)), min_size=1, max_size=5),
+    st.integers(0, 4),
+    st.integers(1, 50),
+)
+def test_more_cases_in_any_group_loosen_no_bound(groups, which, more):
+    sizes = [size for size, _ in groups]
+    weights = [share / sum(share for _, share in groups) for _, share in groups]
+    larger = list(sizes)
+    larger[which % len(sizes)] += more
+    assert unseen_bound(larger, weights) <= unseen_bound(sizes, weights) + 1e-12
+
+
+def test_an_interval_without_width_is_widened_within_its_scale_and_stays_flagged():
+    assert widened(Estimate(0.0, 0.0, 0.0, 9), 0.2) == Unvaried(0.0, -0.2, 0.2, 9)
+    assert widened(Estimate(1.0, 1.0, 1.0, 9), 0.2) == Unvaried(1.0, 0.8, 1.0, 9)
+    assert widened(Estimate(0.0, 0.0, 0.0, 9), 0.2, low=0.0) == Unvaried(0.0, 0.0, 0.2, 9)
+    assert widened(Estimate(0.0, 0.0, 0.0, 9), 0.2).zero_width
+    for one in (Estimate(0.1, 0.0, 0.2, 9), Estimate(0.1, None, None, 1)):
+        assert widened(one, 0.5) is one
 
 
 def test_clustered_interval_gives_the_worked_numbers():
@@ -548,6 +633,12 @@ def test_points_at_one_position_stand_in_the_order_of_their_heights():
         (lambda: reweight({"a": [1.0]}, {"a": 0.9}), "add up to 1"),
         (lambda: reweight({"a": [1.0], "b": [1.0]}, {"a": 1.5, "b": -0.5}), "non-negative"),
         (lambda: reweight({"a": None}, {"a": 1.0}), "no slice with a target share has data"),
+        (lambda: unseen_bound([]), "groups have a size and a weight each"),
+        (lambda: unseen_bound([0]), "groups have a size and a weight each"),
+        (lambda: unseen_bound([3, 4], [1.0]), "groups have a size and a weight each"),
+        (lambda: unseen_bound([3, 4], [1.0, 0.0]), "groups have a size and a weight each"),
+        (lambda: stratified({"a": [1, 2]}, {"b": 1.0}), r"weights of \['b'\] for the strata \['a'\]"),
+        (lambda: stratified({"a": [1, 2]}, {"a": 0.5}), "add up to 1"),
         (lambda: student_t_quantile(0.5, 0), "degrees of freedom are needed, got 0"),
         (lambda: student_t_quantile(1.0, 5), "probability from 1e-100 to below 1 is needed, got 1.0"),
     ],

@@ -2,11 +2,13 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
 from pytest_tokenbench import scoring, statistics
-from pytest_tokenbench.ablation.shadow import FORMAT, Pair, Setup
+from pytest_tokenbench.ablation.setup import FORMAT, Setup
+from pytest_tokenbench.ablation.shadow import Pair
 from pytest_tokenbench.distributions import unseen_bound
 from pytest_tokenbench.figures import Json, figure
 from pytest_tokenbench.records import Observation, Status
@@ -121,7 +123,9 @@ def _slices(compared: Sequence[Pair], changed: Sequence[bool]) -> Json:
         column[rows] = _column(changed)[rows]
         columns.append(column)
     made: dict[str, dict[str, Json]] = {}
-    for (kind, value), column, share in sorted(zip(inside, columns, _shares(columns), strict=True), key=_place):
+    for (kind, value), column, share in sorted(
+        zip(inside, columns, _shares(columns), strict=True), key=_place
+    ):
         counts = {"requests": int((~np.isnan(column)).sum()), "changed": int(np.nansum(column))}
         made.setdefault(kind, {})[value] = counts | {"share": share}
     return made
@@ -142,7 +146,9 @@ def _shares(columns: Sequence[FloatArray]) -> list[Json]:
         part = columns[start : start + _AT_ONCE]
         table = np.column_stack(part)
         samples = statistics.bootstrap_means(table) if len(table) else np.empty((0, len(part)))
-        made += (figure(lambda c=c, s=s: _share(c, s)) for c, s in zip(part, samples.T, strict=True))
+        made += (
+            figure(partial(_share, column, drawn)) for column, drawn in zip(part, samples.T, strict=True)
+        )
     return made
 
 
@@ -166,7 +172,7 @@ def _tokens(compared: Sequence[Pair]) -> Mapping[str, Json]:
     ]
     if not counted:
         reason = {"unavailable": "the tokens of no request that was answered both ways are known"}
-        return {name: reason for name in (*SIDES, "saved")} | {"sums": dict.fromkeys(SIDES, 0)}
+        return dict.fromkeys((*SIDES, "saved"), reason) | {"sums": dict.fromkeys(SIDES, 0)}
     table = np.array(counted, dtype=np.float64)
     samples = statistics.bootstrap_means(table)
     full, reduced = table.mean(axis=0)
@@ -176,7 +182,7 @@ def _tokens(compared: Sequence[Pair]) -> Mapping[str, Json]:
         (float(1 - reduced / full), 1 - samples[:, 1] / samples[:, 0]),
     )
     made = {
-        name: figure(lambda e=e, s=s: statistics.bootstrap_estimate(e, s, len(table)))
-        for name, (e, s) in zip((*SIDES, "saved"), estimates, strict=True)
+        name: figure(partial(statistics.bootstrap_estimate, mean, drawn, len(table)))
+        for name, (mean, drawn) in zip((*SIDES, "saved"), estimates, strict=True)
     }
     return made | {"sums": dict(zip(SIDES, map(int, table.sum(axis=0)), strict=True))}

@@ -38,6 +38,7 @@ class Measured(Results):
         self.ablation = ablation
         self.decisions: Mapping[str, Decision] = {decision.arm: decision for decision in decisions}
         self.stress: Self | None = None
+        self._rulings: dict[str, Ruled] = {}
 
     @classmethod
     def of(
@@ -59,6 +60,7 @@ class Measured(Results):
     def counting(self, counted: Mapping[str, bool]) -> Self:
         """As in `Results`, with the stress cases counted alike."""
         view = super().counting(counted)
+        view._rulings = {}  # noqa: SLF001  # of the same class
         if self.stress is not None:
             view._join(self.stress.counting(counted))  # noqa: SLF001  # of the same class
         return view
@@ -227,6 +229,11 @@ class Measured(Results):
 
         Where trials are missing that it rests on, it stands only if it is the same however they are counted.
         """
+        if arm not in self._rulings:
+            self._rulings[arm] = self._ruled(arm)
+        return self._rulings[arm]
+
+    def _ruled(self, arm: str) -> Ruled:
         found = self._plainly_ruled(arm)
         if found.finding is Finding.NOT_MEASURED:
             return found

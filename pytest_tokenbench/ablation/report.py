@@ -54,7 +54,7 @@ def _slices(results: Measured) -> list[Json]:
 
 def _block(plan: BlockPlan, results: Measured) -> Json:
     arm = results.without(plan.name)
-    found, again = results.ruled(arm), reweighting.ruled(results, arm)
+    found, again = results.ruled(arm), reweighting.finding(results, arm)
     return {
         "name": plan.name,
         "parts": str(plan.parts),
@@ -67,7 +67,7 @@ def _block(plan: BlockPlan, results: Measured) -> Json:
         "stress_drop": _on_stress(arm, results),
         "clears_stress": results.clears_stress(arm),
         "reweighted_drop": figure(lambda: reweighting.drop(results, arm)),
-        "reweighted_verdict": None if again is None else str(again.finding),
+        "reweighted_verdict": None if again is None else str(again),
         "per_1000_tokens": figure(lambda: results.per_1000_tokens(plan.name)),
         "prefill_saved": figure(lambda: results.saved(arm, "prefill_s")),
         "filler": _filler(plan.name, results),

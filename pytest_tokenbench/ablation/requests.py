@@ -91,8 +91,6 @@ def _entry(line: bytes, shown: str) -> dict[str, Any]:
         (fault,) = error.faults
         place = fault.where.removeprefix("line 1").removeprefix(", ")
         raise ValueError(f"{place}: {fault.sentence}" if place else fault.sentence) from error
-    except ValueError as error:  # a number of thousands of digits
-        raise ValueError(f"is not valid JSON: {error}") from error
     if not isinstance(entry, dict):
         raise ValueError("is no request; each line is one JSON object")  # noqa: TRY004  # it is the line's fault
     return entry
@@ -111,9 +109,7 @@ def _departures(entry: Mapping[str, Any], blocks: Sequence[str]) -> Iterator[str
         elif not isinstance(entry[name], list) or not all(map(_is_text, entry[name])):
             yield f'key "{name}" must be a list of strings that are not empty'
     slices = entry.get("slices", {})
-    if not isinstance(slices, dict) or not all(
-        _is_text(one) for pair in slices.items() for one in pair
-    ):
+    if not isinstance(slices, dict) or not all(_is_text(one) for pair in slices.items() for one in pair):
         yield 'key "slices" must be an object of strings, as {"turn": "multi_turn"}'
     for key in entry:
         if key not in _KEYS and key not in blocks:

@@ -1,6 +1,6 @@
 """What the arms of a later stage do, decided once from all trials of the stages before."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -21,7 +21,7 @@ def decide(ablation: Ablation, results: Measured, stage: int) -> tuple[Decision,
         case 2:
             return tuple(_composed(results, arm) for arm in arms)
         case 3:
-            return tuple(_explained(results, arm) for arm in arms)
+            return _explained(results, arms)
         case _:
             return ()
 
@@ -110,23 +110,27 @@ def _composed(results: Measured, arm: ArmPlan) -> Decision:
     )
 
 
-def _explained(results: Measured, arm: ArmPlan) -> Decision:
+def _explained(results: Measured, arms: Sequence[ArmPlan]) -> tuple[Decision, ...]:
     try:
         whole = left_out(results)
-        gone = composition.lost_together(results, whole)
+        is_lossy = bool(composition.lost_together(results, whole))
     except Unavailable as reason:
-        return Decision(arm.id, needless=f"the composed arm has nothing to explain: {reason}")
-    found = composition.parts(results.ablation, whole)
-    its = [part for part in found if part.block in arm.blocks]
-    needless = None
-    if not gone:
+        needless = f"the composed arm has nothing to explain: {reason}"
+        return tuple(Decision(arm.id, needless=needless) for arm in arms)
+    if not is_lossy:
         needless = "the composed arm lost no case that its parts alone did not"
-    elif len(its) < len(arm.blocks):
+        return tuple(Decision(arm.id, needless=needless) for arm in arms)
+    parts = composition.parts(results.ablation, whole)
+    return tuple(_explaining(arm, parts) for arm in arms)
+
+
+def _explaining(arm: ArmPlan, parts: Sequence[composition.Part]) -> Decision:
+    its = [part for part in parts if part.block in arm.blocks]
+    if len(its) < len(arm.blocks):
         kept = [block for block in arm.blocks if block not in {part.block for part in its}]
-        needless = f"nothing is left out of {' and '.join(kept)}"
-    elif arm.kind is ArmKind.PART and len(its[0].singles) == 1:
-        needless = f"what is left out of {its[0].block} was left out alone already"
-    elif len(its) == len(found):
-        needless = "the composed arm leaves out no more than this"
-    made = tuple(one for part in its for one in part.left_out)
-    return Decision(arm.id, left_out=() if needless else made, needless=needless)
+        return Decision(arm.id, needless=f"nothing is left out of {' and '.join(kept)}")
+    if arm.kind is ArmKind.PART and len(its[0].singles) == 1:
+        return Decision(arm.id, needless=f"what is left out of {its[0].block} was left out alone already")
+    if len(its) == len(parts):
+        return Decision(arm.id, needless="the composed arm leaves out no more than this")
+    return Decision(arm.id, left_out=tuple(one for part in its for one in part.left_out))

@@ -7,7 +7,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from pytest_tokenbench.cli import corpus, runs, setting_up
+from pytest_tokenbench.cli import corpus, runs, setting_up, shadow
 from pytest_tokenbench.cli.status import FAULT
 from pytest_tokenbench.corpus.faults import CorpusError
 from pytest_tokenbench.models.base import ModelError
@@ -36,4 +36,5 @@ def _parser() -> argparse.ArgumentParser:
     setting_up.add(commands)
     corpus.add(commands)
     runs.add(commands)
+    shadow.add(commands)
     return parser

@@ -115,6 +115,8 @@ def parse_json(text: str, shown: str) -> Any:
         raise CorpusError([Fault(shown, place, f"is not valid JSON: {error.msg}")]) from error
     except RecursionError as error:
         raise CorpusError([Fault(shown, "", "is nested too deeply to be read")]) from error
+    except ValueError as error:  # a number of thousands of digits
+        raise CorpusError([Fault(shown, "", f"is not valid JSON: {error}")]) from error
     return value
 
 

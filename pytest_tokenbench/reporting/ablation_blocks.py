@@ -78,7 +78,7 @@ def elsewhere(made: Json) -> Section:
                 block["name"],
                 words.drop(block["stress_drop"]),
                 words.drop(block["reweighted_drop"]),
-                (words.reweighted_verdict(block) or words.NONE).removesuffix(" on this set"),
+                words.reweighted_verdict(block) or words.NONE,
                 words.number(block["per_1000_tokens"]),
                 words.drop(filler.get("drop", {})),
                 words.drop(filler.get("length", {})),

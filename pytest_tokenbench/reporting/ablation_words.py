@@ -70,7 +70,10 @@ def verdict(made: Json) -> str:
 def reweighted_verdict(block: Json) -> str | None:
     """The verdict on a block with production's shares of slices, None where there is none."""
     told = block["reweighted_verdict"]
-    return None if told is None else verdict({"verdict": told, "n_to_decide": block["reweighted_n_to_decide"]})
+    if told is None:
+        return None
+    made = {"verdict": told, "n_to_decide": block.get("reweighted_n_to_decide")}
+    return verdict(made).removesuffix(" on this set")
 
 
 def left_out(names: Sequence[str]) -> str:

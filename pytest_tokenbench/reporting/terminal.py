@@ -11,6 +11,9 @@ Json = Mapping[str, Any]
 # What a narrow terminal does without, the first first; then what a condition saves.
 DROPPED = ("pays from", "abstained", "prepared/doc", "prefill", "churn", "made up")
 
+# Every case of an arm has an answer, and nothing is built for it.
+_NOT_OF_ARMS = ("abstained", "made up", "prepared/doc", "pays from")
+
 Column = tuple[str, Callable[[Json], str]]
 
 
@@ -25,7 +28,7 @@ def _reduction(made: Json) -> str:
 def columns(document: Json, baseline: str) -> list[Column]:
     """Every column of the table: its heading and its cell for a condition. `baseline` is as it is to be shown."""
     churn: list[Column] = [("churn", lambda made: wording.share(made["churn"]["all"]))]
-    return [
+    found: list[Column] = [
         ("tokens/q", lambda made: wording.tokens(made["measures"]["input_tokens"])),
         (f"less than {baseline}", _reduction),
         ("accuracy [95%]", lambda made: wording.share(made["measures"]["accuracy"], interval=True)),
@@ -37,6 +40,7 @@ def columns(document: Json, baseline: str) -> list[Column]:
         ("prepared/doc", lambda made: wording.preparation(made["preparation"])),
         ("pays from", wording.break_even),
     ]
+    return [column for column in found if "ablation" not in document or column[0] not in _NOT_OF_ARMS]
 
 
 def table(document: Json, width: int) -> str:

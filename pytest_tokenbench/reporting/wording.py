@@ -12,6 +12,10 @@ ABLATION_QUICK_NOTICE = (
     "QUICK look: few cases, nothing but each block and then all removable ones left out; not the study, its verdicts "
     "prove nothing"
 )
+_UNVARIED = (
+    "! marks what did not vary in this sample, which is not certainty: the interval of a drop is then what so many cases "
+    "without a change allow"
+)
 _NONE = "-"
 _NEEDLESS = "not_needed"
 _NAMED = 8
@@ -161,13 +165,11 @@ def notes(document: Json) -> list[str]:
     found.extend(_churn_notes(document))
     for recipe, made in _prepared(document).items():
         found.extend(_preparation_notes(recipe, made))
-    if _shows_zero_width(document):
+    if "ablation" in document:
+        found.extend([_UNVARIED] if _is_unvaried(document["ablation"]) or _shows_zero_width(document) else [])
+    elif _shows_zero_width(document):
         found.append(
             "! marks an interval of zero width: nothing varied in this sample, which is not certainty"
-        )
-    if _is_unvaried(document.get("ablation")):
-        found.append(
-            "! marks a drop that did not vary over the cases: its interval is what so many without a change allow"
         )
     return found
 

@@ -11,6 +11,7 @@ Forty main cases in four blocks, threshold 10 points (which 36 cases without any
 Nobody needs example 4 and the passage at rank 3.
 """
 
+import re
 from dataclasses import replace
 
 from pytest_tokenbench.ablation import stages
@@ -110,7 +111,7 @@ def ablation(*, quick=False, **changes):
         "blocks": BLOCKS,
         "arms": arms(BLOCKS, UNITS, () if quick else SELECTOR, quick=quick),
         "production": {"turn": {"multi_turn": 0.23, "single_turn": 0.77}},
-        "words": {case: WORDS for case in MAIN + STRESS},
+        "words": dict.fromkeys(MAIN + STRESS, WORDS),
         "scores": {case: {"passages": (10.0, 8.0, 3.0)} for case in MAIN + STRESS},
     }
     return Ablation(**(known | changes))
@@ -161,11 +162,11 @@ def run(plan=None, *, cases=MAIN + STRESS, changed=(), broken=(), repeats=1, unt
             arm = Arm(declared)
             arm = arm.decided(made[arm.id]) if arm.id in made else arm
             for case in asked:
-                seen += _trials(arm, case, papers[case.id], changed, broken, repeats)
+                seen += _trials(arm, case, papers[case.id], changed=changed, broken=broken, repeats=repeats)
     return AblationResults.of(plan, asked, seen, repeats, decisions)
 
 
-def _trials(arm, case, paper, changed, broken, repeats):
+def _trials(arm, case, paper, *, changed, broken, repeats):
     for repeat in range(repeats):
         if arm.needless(case.id) is not None:
             yield observation(case.id, arm.id, Status.NOT_NEEDED, repeat=repeat)
@@ -174,13 +175,13 @@ def _trials(arm, case, paper, changed, broken, repeats):
         else:
             sent = arm.context(case, paper, None).text
             right = is_right(case.id, sent) is not ((arm.id, case.id) in changed)
-            tokens = FRAME + len(sent.replace(".", " .").split())
+            tokens = FRAME + len(re.findall(r"[\w/-]+|[^\w\s]", sent))
             yield observation(
                 case.id, arm.id, right=right, tokens=tokens, repeat=repeat, prefill=tokens / 100
             )
 
 
-def told(plan, asked, right, tokens=lambda case, arm: 100, repeats=1):
+def told(plan, asked, right, tokens=lambda _case, _arm: 100, repeats=1):
     """Results of the arms of the plan with what two functions of case and arm say; None is an arm that was not run."""
     seen = [
         observation(case.id, arm.id, right=came, tokens=tokens(case, arm), repeat=repeat)
@@ -220,3 +221,10 @@ def record(plan, **changes):
 def replace_rank(case, rank):
     """The case with its answer at another rank, None for one that no passage answers."""
     return replace(case, gold_rank=rank)
+
+
+def replace_block(plan, name, **changes):
+    """The ablation with one block declared otherwise."""
+    return replace(
+        plan, blocks=tuple(replace(one, **changes) if one.name == name else one for one in plan.blocks)
+    )

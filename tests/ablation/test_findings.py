@@ -32,9 +32,7 @@ def test_needed_from_the_threshold_on_and_removable_below_it(low, high, finding)
     assert rule(drop((low + high) / 2, low, high), THRESHOLD, None).finding is finding
 
 
-@pytest.mark.parametrize(
-    ("floor", "refused"), [(None, False), (0.0, False), (0.05, False), (0.0501, True)]
-)
+@pytest.mark.parametrize(("floor", "refused"), [(None, False), (0.0, False), (0.05, False), (0.0501, True)])
 def test_a_threshold_below_the_churn_floor_is_refused_whatever_the_drop(floor, refused):
     found = rule(drop(0.4, 0.3, 0.5), THRESHOLD, floor)
     assert (found.finding is Finding.REFUSED) is refused
@@ -62,7 +60,10 @@ def test_on_the_threshold_no_number_of_cases_decides():
 
 
 @given(
-    estimate=st.floats(-0.5, 0.5), below=st.floats(0.001, 0.5), above=st.floats(0.001, 0.5), n=st.integers(2, 500)
+    estimate=st.floats(-0.5, 0.5),
+    below=st.floats(0.001, 0.5),
+    above=st.floats(0.001, 0.5),
+    n=st.integers(2, 500),
 )
 def test_the_number_is_the_first_at_which_an_interval_that_narrows_with_its_root_clears_the_threshold(
     estimate, below, above, n

@@ -14,7 +14,12 @@ from pytest_tokenbench.study import Hypothesis
 
 ASKED = scripted.question("q1")
 SEEN = scripted.observation(ASKED, "A", input_tokens=120)
-ENDED = {Status.OVER_WINDOW: "skipped", Status.CONSTRUCTION_FAILED: "skipped", Status.ERROR: "failed"}
+ENDED = {
+    Status.OVER_WINDOW: "skipped",
+    Status.CONSTRUCTION_FAILED: "skipped",
+    Status.NOT_NEEDED: "skipped",
+    Status.ERROR: "failed",
+}
 
 
 class TestLetters:
@@ -24,8 +29,9 @@ class TestLetters:
             for one in (*Outcome, *(status for status in Status if status is not Status.OK))
         }
         letters = [status[1] for status in shown.values()]
-        assert len(set(letters)) == len(letters) == 7
-        explained = items.LEGEND.removeprefix("letters: ").split(", ")
+        assert len(set(letters)) == len(letters) == 8
+        of_arms = items.legend(SimpleNamespace(ablation=object()))
+        explained = of_arms.removeprefix("letters: ").split(", ")
         for result, (_, letter, _) in shown.items():
             assert f"{letter} {result.replace('_', ' ').removesuffix(' answer')}" in explained
 

@@ -15,7 +15,11 @@ from small_project import MODEL, PASSING, STUDY, Project, Ran, Reader, Server
 INSTALLS = re.compile(r"(?:pip install|python -m venv|\. \.venv/)")
 EMBEDDED = "--tokenbench-backend embedded"
 OUTCOMES = {"H1": "passed", "H3": "passed"}
-WRONG = {("Who built the upper light?",): "Ada Finch", ("How many people",): "215", ("Who was the miller",): "Jo"}
+WRONG = {
+    ("Who built the upper light?",): "Ada Finch",
+    ("How many people",): "215",
+    ("Who was the miller",): "Jo",
+}
 
 
 @pytest.fixture(scope="module")
@@ -144,9 +148,7 @@ def test_sharded_gitlab_jobs_give_the_whole_without_a_model(make, jobs):
         for number in range(1, made["shard"]["parallel"] + 1):
             variables = {"CI_NODE_INDEX": str(number), "CI_NODE_TOTAL": str(made["shard"]["parallel"])}
             assert typed(project, server, script(made["shard"], made["default"]), **variables).status == 0
-    judged(
-        typed(project, None, script(made["merge"], made["default"]), OLLAMA_HOST="http://127.0.0.1:9")
-    )
+    judged(typed(project, None, script(made["merge"], made["default"]), OLLAMA_HOST="http://127.0.0.1:9"))
     assert made["stages"] == [name for name in made if name in made["stages"]]
 
 
@@ -163,8 +165,10 @@ def test_gate_of_the_page_is_shut_as_it_shows(make, page):
     (shown,) = pages.blocks(page, "text")
     assert f"\n{shown}" in "\n".join(line.rstrip() for line in ran.lines)
     done = subprocess.run(
-        [sys.executable, "-m", "pytest_tokenbench.cli", "compare", "baseline", str(ran.folder)]
-        + ["--fail", "accuracy:D25:3"],
+        [
+            *(sys.executable, "-m", "pytest_tokenbench.cli", "compare", "baseline", str(ran.folder)),
+            *("--fail", "accuracy:D25:3"),
+        ],
         cwd=project.path,
         env=project._environment(None, 100),
         capture_output=True,

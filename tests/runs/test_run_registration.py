@@ -57,6 +57,21 @@ def test_second_run_is_as_clean_as_the_first(committed, server):
     assert "not pre-registered" not in committed.run("-n0", "-k=A-", server=server).text
 
 
+def test_shallow_clone_does_not_know_when_files_were_last_changed(committed, server, tmp_path):
+    committed.write("later.txt", "a commit that changes none of the material")
+    git(committed, "add", ".")
+    git(committed, "commit", "--quiet", "-m", "later")
+    git(committed, "clone", "--quiet", "--depth=1", f"file://{committed.path}", str(tmp_path / "clone"))
+    (committed.path / ".git").rename(tmp_path / "whole")
+    (tmp_path / "clone" / ".git").rename(committed.path / ".git")
+
+    says(
+        committed.run("-n0", server=server),
+        "not pre-registered: the clone is shallow, so that git does not tell when the files were last changed; "
+        "fetch the whole history",
+    )
+
+
 def test_changed_questions_and_a_study_that_is_not_committed(committed, server):
     commit = git(committed, "rev-parse", "HEAD")[:12]
     committed.write_questions([QUESTIONS[0] | {"aliases": ["J. Mereth"]}, *QUESTIONS[1:]])

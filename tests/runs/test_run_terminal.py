@@ -76,7 +76,7 @@ def test_nothing_is_wider_than_the_terminal(ran):
 
 def test_preparations_are_told_as_they_are_built(ran):
     ran.has(
-        "tokenbench: 4 preparations (summaries, croutons) come before the trials",
+        "tokenbench: 4 preparations (croutons, summary) come before the trials",
         "tokenbench: prepared 1/4, summary of kell: *s, * tokens written",
         "tokenbench: prepared 4/4, croutons of orrin: *s, * tokens written",
         "=* tokenbench =*",

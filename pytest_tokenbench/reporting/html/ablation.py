@@ -71,7 +71,7 @@ def parts(document: Json) -> list[Found]:
 def _table(title: str, made: sections.Table) -> Table:
     rows = (
         tuple(
-            cell if not place or heading in made.words else shown(cell)
+            shown(cell) if place and (cell == words.NONE or heading not in made.words) else cell
             for place, (heading, cell) in enumerate(zip(made.headings, row, strict=True))
         )
         for row in made.rows

@@ -11,16 +11,18 @@ from pytest_tokenbench.run_folder import RunRecord
 Json = Mapping[str, Any]
 Facts = dict[str, str]
 _PROMPT = "prompt "
-_ALWAYS = (
-    (
-        "Questions on one document are not independent. Thin lines show the interval with documents as the sampling "
-        "unit; intervals over questions say nothing of other documents."
-    ),
-    (
-        "An answer is right if it contains a gold answer: one that says something wrong besides is counted right, "
-        "and one phrased as no alias foresees is counted wrong."
-    ),
-    "Slices and documents are many, and some differ by chance alone: they show where to look, and prove nothing.",
+_CLUSTERED = (
+    "Questions on one document are not independent. Thin lines show the interval with documents as the sampling unit; "
+    "intervals over questions say nothing of other documents."
+)
+_SCORED = (
+    "An answer is right if it contains a gold answer: one that says something wrong besides is counted right, and one "
+    "phrased as no alias foresees is counted wrong."
+)
+_MANY = "Slices and documents are many, and some differ by chance alone: they show where to look, and prove nothing."
+_OF_ARMS = (
+    "What is removable on this set may be needed for what the set does not ask: a cut is a proposal to be tried there.",
+    "Arms and slices are many, and some differ by chance alone: they show where to look, and prove nothing.",
 )
 
 
@@ -112,19 +114,24 @@ def limitations(document: Json) -> list[str]:
         for made in document["conditions"].values()
         if (figure := made.get("differences", {}).get("accuracy", {})).get("low") is not None
     ]
+    ablation = document.get("ablation")
+    asked = f"{document['answerable']:,} answerable questions in {document['documents']:,} documents"
+    if ablation is not None:
+        asked = f"{ablation['cases']:,} cases"
+    asked_of = "documents and such questions" if ablation is None else "cases and others like them"
     if widths:
         found.append(
-            f"With {document['answerable']:,} answerable questions in {document['documents']:,} documents, "
+            f"With {asked}, "
             f"differences in accuracy are known to about ±{max(widths):.0f} points where they are known least: "
             "smaller ones cannot be told from none."
         )
     model = wording.plain(document["model"]["name"])
     found += [
-        *_ALWAYS,
-        f"All of it is said of {model} with these prompts, of these documents and such questions.",
+        *((_CLUSTERED, _SCORED, _MANY) if ablation is None else (_SCORED, *_OF_ARMS)),
+        f"All of it is said of {model} with these prompts, of these {asked_of}.",
     ]
-    if document["repeats"] == 1:
+    if document["repeats"] == 1 and (ablation is None or "unavailable" in ablation["churn_floor"]):
         found.append("Each trial was run once: how much answers vary from one run to the next is not known.")
     if document["quick"]:
-        found.append(wording.QUICK_NOTICE + ".")
+        found.append(wording.quick_notice(document) + ".")
     return found

@@ -96,8 +96,6 @@ def _of_arms(document: Json, results: Results) -> Json:
     """What is shown of arms, which build nothing and whose documents are the cases themselves."""
     return {
         "needed": {"parts": ablation.parts(document), "lost": ablation.lost(document)},
-        # Every case has an answer, so that none is made up.
-        "forests": forest.plots(document)[:1],
         "slices": {
             kind: [_of_main_arms(panel, document) for panel in panels]
             for kind, panels in slices.by_slice(results).items()

@@ -24,8 +24,12 @@ def plot(made: Json) -> Plot:
         return Plot(_TITLE, None, "Not drawn: no retrieval score was swept.")
     known = [one for one in swept if "estimate" in one["recovered"] and "estimate" in one["drop"]]
     if not known:
-        reasons = words.absent("", [("", swept[0][key]) for key in ("recovered", "drop")])
-        return Plot(_TITLE, None, f"Not drawn: the selector against the oracle's ceiling{reasons[0]}.")
+        reasons = [
+            swept[0][key]["unavailable"] for key in ("recovered", "drop") if "unavailable" in swept[0][key]
+        ]
+        return Plot(
+            _TITLE, None, f"Not drawn: the selector against the oracle's ceiling, since {reasons[0]}."
+        )
     absent = [_name(one) for one in swept if one not in known]
     note = f"Not in the plot, since not measured: score {words.listed(absent)}." if absent else ""
     return Plot(_TITLE, _drawn(known, made), note)

@@ -60,7 +60,14 @@ def rank(to, drop, verdict, saved):
 
 
 BLOCKS = [
-    block("system", 900, figure(0.0625, 0.0125, 0.125), "undecided", n_to_decide=1240, reweighted_n_to_decide=990),
+    block(
+        "system",
+        900,
+        figure(0.0625, 0.0125, 0.125),
+        "undecided",
+        n_to_decide=1240,
+        reweighted_n_to_decide=990,
+    ),
     block("policy", 300, figure(0.0, -0.045, 0.045, zero_width=True), "removable"),
     block(
         "examples",
@@ -123,7 +130,11 @@ SELECTOR = [
         "drop": figure(lost, lost - 0.04, lost + 0.04),
         "saved_tokens": figure(saved),
     }
-    for score, recovered, lost, saved in ((2.0, 0.3, 0.0, 2900), (6.0, 0.62, 0.025, 5900), (12.5, 0.96, 0.3, 9100))
+    for score, recovered, lost, saved in (
+        (2.0, 0.3, 0.0, 2900),
+        (6.0, 0.62, 0.025, 5900),
+        (12.5, 0.96, 0.3, 9100),
+    )
 ]
 FOUND = {
     "cases": 80,
@@ -198,7 +209,9 @@ KINDS = {
         "composed": UNASKED,
         "needed_fraction": UNASKED,
         "oracle": UNASKED,
-        "selector": [one | {"recovered": UNASKED, "drop": UNASKED, "saved_tokens": UNASKED} for one in SELECTOR],
+        "selector": [
+            one | {"recovered": UNASKED, "drop": UNASKED, "saved_tokens": UNASKED} for one in SELECTOR
+        ],
         "notes": [],
     },
     "refused": FOUND
@@ -220,7 +233,8 @@ KINDS = {
         "needed_fraction": {"unavailable": "the threshold is refused"},
         "oracle": {"unavailable": "the threshold is refused"},
     },
-    "composed unavailable": FOUND | {"composed": {"unavailable": "composed was not asked: nothing came out removable"}},
+    "composed unavailable": FOUND
+    | {"composed": {"unavailable": "composed was not asked: nothing came out removable"}},
     "no stress": FOUND
     | {
         "stress_cases": 0,
@@ -230,7 +244,9 @@ KINDS = {
     "no production": FOUND
     | {"production": {}, "covers": None, "blocks": [one | _UNREWEIGHTED for one in BLOCKS]},
     "nothing lost": FOUND
-    | {"composed": COMPOSED | {"lost": [], "lost_by_slice": {}, "pairs": [], "within": [], "predicted": None}},
+    | {
+        "composed": COMPOSED | {"lost": [], "lost_by_slice": {}, "pairs": [], "within": [], "predicted": None}
+    },
 }
 
 CASES = tuple(
@@ -240,7 +256,10 @@ CASES = tuple(
         f"What is charged for number {number}?",
         (f"{number} crowns",),
         answerable=True,
-        slices={"turn": "single_turn" if number < 5 else "multi_turn", "rule": "redundant" if number in (3, 4) else "plain"},
+        slices={
+            "turn": "single_turn" if number < 5 else "multi_turn",
+            "rule": "redundant" if number in (3, 4) else "plain",
+        },
         stress=number == 6,
     )
     for number in range(1, 7)
@@ -271,7 +290,9 @@ def trial(case, arm):
         seen,
         outcome=Outcome.CORRECT if right else Outcome.WRONG,
         answer=case.answers[0] if right else "I cannot tell.",
-        scores=Scores(abstained=False, correct=right, f1=float(right), squad_f1=float(right), exact_match=right),
+        scores=Scores(
+            abstained=False, correct=right, f1=float(right), squad_f1=float(right), exact_match=right
+        ),
         context_sha256=hashlib.sha256(CONTEXT.encode()).hexdigest(),
         units=("system/1", "passages/1"),
         preparation=None,
@@ -296,7 +317,7 @@ def run(*prices, quick=False):
                 "The composed arm loses less than 10 points.",
                 Ruling.FAILED,
                 "assert 0.175 < 0.1",
-                (Evidence("drop of composed", 0.1, 0.0375, 0.175, 80),),
+                (Evidence("drop under composed", 0.1, 0.0375, 0.175, 80),),
             ),
         ),
         model=scripted.INFO,
