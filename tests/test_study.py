@@ -8,8 +8,8 @@ import scripted
 from pytest_tokenbench import Study
 from pytest_tokenbench.conditions import Chunks, Croutons, FullText, Summary
 from pytest_tokenbench.corpus.passages import paragraphs
-from pytest_tokenbench.quick import quick_look
 from pytest_tokenbench.marker import ATTRIBUTE
+from pytest_tokenbench.quick import quick_look
 
 
 def declared(*conditions, baseline="A"):

@@ -109,7 +109,8 @@ class Ablation:
 
     `cases` and `sha256` are the set's name and its file's sum. `production` has by kind of slice the shares that its
     slices have where the prompts are used. `words` and `scores` have by case and block those of each unit; only blocks
-    whose units were retrieved have scores.
+    whose units were retrieved have scores. A `quick` one has too few cases for findings, and composes what lost less than
+    the threshold in these.
     """
 
     cases: str
@@ -120,6 +121,7 @@ class Ablation:
     production: dict[str, dict[str, float]] = field(default_factory=dict)
     words: dict[str, dict[str, tuple[int, ...]]] = field(default_factory=dict)
     scores: dict[str, dict[str, tuple[float, ...]]] = field(default_factory=dict)
+    quick: bool = False
 
 
 def unit_id(block: str, number: int | None) -> str:

@@ -267,7 +267,15 @@ class Measured(Results):
         return below.pop() if len(below) == 1 else None
 
     def can_be_cut(self, arm: str) -> bool:
-        """Whether what an arm leaves out is removable on the main cases and, if there are stress cases, clears them."""
+        """Whether what an arm leaves out is removable on the main cases and, if there are stress cases, clears them.
+
+        In a quick look: whether less than the threshold was lost, whatever the interval.
+        """
+        if self.ablation.quick:
+            try:
+                return self.drop_of(arm).estimate < self.ablation.threshold
+            except Unavailable:
+                return False
         removable = self.ruled(arm).finding is Finding.REMOVABLE
         return removable and (self.stress is None or self.clears_stress(arm) is True)
 

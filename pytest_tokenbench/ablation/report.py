@@ -37,7 +37,7 @@ def build(ablation: Ablation, results: Measured) -> Json:
         "oracle": _oracle(results),
         "selector": [_selecting(arm, results) for arm in selector.arms(results)],
     }
-    return made | {"notes": _notes(made)}
+    return made | {"notes": _notes(made, quick=ablation.quick)}
 
 
 def _slices(results: Measured) -> list[Json]:
@@ -54,7 +54,7 @@ def _slices(results: Measured) -> list[Json]:
 
 def _block(plan: BlockPlan, results: Measured) -> Json:
     arm = results.without(plan.name)
-    found, again = results.ruled(arm), reweighting.finding(results, arm)
+    found, again = results.ruled(arm), reweighting.ruled(results, arm)
     return {
         "name": plan.name,
         "parts": str(plan.parts),
@@ -67,7 +67,8 @@ def _block(plan: BlockPlan, results: Measured) -> Json:
         "stress_drop": _on_stress(arm, results),
         "clears_stress": results.clears_stress(arm),
         "reweighted_drop": figure(lambda: reweighting.drop(results, arm)),
-        "reweighted_verdict": None if again is None else str(again),
+        "reweighted_verdict": None if again is None else str(again.finding),
+        "reweighted_n_to_decide": None if again is None else again.n_to_decide,
         "per_1000_tokens": figure(lambda: results.per_1000_tokens(plan.name)),
         "prefill_saved": figure(lambda: results.saved(arm, "prefill_s")),
         "filler": _filler(plan.name, results),
@@ -256,20 +257,16 @@ def _mean(column: FloatArray) -> float | None:
     )
 
 
-def _notes(made: Json) -> list[str]:
+def _notes(made: Json, *, quick: bool) -> list[str]:
     """What to know when reading the figures, each only where it applies."""
     found = []
-    if "unavailable" in made["churn_floor"]:
-        found.append("the churn floor was not measured, so that no threshold was refused for lying below it")
-    figures = [block["drop"] for block in made["blocks"]]
-    if any(one.get("zero_width") for one in figures):
+    if quick and "drop" in made["composed"]:
         found.append(
-            "a drop without any variation (!) has no interval of width 0: its ends are what so many equal cases allow"
+            "quick look: the composed arm leaves out what lost less than the threshold in these few cases, and not what "
+            "came out removable"
         )
     if not made["stress_cases"]:
         found.append("the set has no stress cases, so that nothing was cleared on them")
-    if any(block["verdict"] == Finding.UNDECIDED for block in made["blocks"]):
-        found.append("undecided blocks count as needed in the needed fraction")
     if "estimate" in made["needed_fraction"]:
         found.append("the intervals of fractions are those of the cases; the verdicts are taken as they are")
     found += _of_production(made)

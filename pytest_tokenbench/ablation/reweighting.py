@@ -3,7 +3,7 @@
 import numpy as np
 
 from pytest_tokenbench import statistics
-from pytest_tokenbench.ablation.findings import Finding, rule
+from pytest_tokenbench.ablation.findings import Ruled, rule
 from pytest_tokenbench.ablation.measured import Measured
 from pytest_tokenbench.distributions import unseen_bound
 from pytest_tokenbench.results import Unavailable
@@ -64,9 +64,9 @@ def drop(results: Measured, arm: str) -> Estimate:
     return statistics.widened(found, unseen_bound(sizes, list(weights.values())))
 
 
-def finding(results: Measured, arm: str) -> Finding | None:
-    """The finding with production's shares, None where there is no such drop."""
+def ruled(results: Measured, arm: str) -> Ruled | None:
+    """What comes out with production's shares, None where there is no such drop."""
     try:
-        return rule(drop(results, arm), results.ablation.threshold, results.floor_or_none()).finding
+        return rule(drop(results, arm), results.ablation.threshold, results.floor_or_none())
     except Unavailable:
         return None

@@ -104,6 +104,8 @@ def _composed(results: Measured, arm: ArmPlan) -> Decision:
         return Decision(
             arm.id, needless="the threshold lies below the churn floor, so that nothing came out removable"
         )
+    if results.ablation.quick:
+        return Decision(arm.id, needless="without any block more was lost than the threshold allows")
     clear = "" if results.stress is None else " and clear of the stress cases"
     return Decision(
         arm.id, needless=f"no block and no unit came out removable{clear}: there is nothing to leave out"

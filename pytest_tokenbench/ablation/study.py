@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 BASELINE = "base"
 _DECIDING = {ArmKind.BASE, ArmKind.AGAIN, ArmKind.WITHOUT, ArmKind.UNIT, ArmKind.UP_TO, ArmKind.COMPOSED}
-_QUICK_PER_SLICE = 2
+_QUICK_PER_SLICE = 1
 _PARTS = ", ".join(repr(str(parts)) for parts in Parts)
 
 
@@ -140,6 +140,7 @@ class NeededContext(Study):
             production={kind: dict(shares) for kind, shares in self.production.items()},
             words={name: words for name, words in read.words.items() if name in kept},
             scores={name: scores for name, scores in read.scores.items() if name in kept},
+            quick=quick,
         )
         try:
             plan = replace(plan, arms=arms(plan.blocks, read.units, self.selector, quick=quick))
@@ -190,7 +191,7 @@ def _is_number(value: object) -> bool:
 
 
 def _quick_look(questions: Sequence[Question]) -> tuple[Question, ...]:
-    """The first two main cases of each slice, kind by kind, in the file's order; the first two where there are none."""
+    """The first main case of each slice, kind by kind, in the file's order; the first one where there are none."""
     main = [question for question in questions if not question.stress]
     slices = dict.fromkeys(pair for question in main for pair in question.slices.items())
     kept = {

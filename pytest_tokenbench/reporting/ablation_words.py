@@ -72,7 +72,7 @@ def reweighted_verdict(block: Json) -> str | None:
     told = block["reweighted_verdict"]
     if told is None:
         return None
-    made = {"verdict": told, "n_to_decide": block.get("reweighted_n_to_decide")}
+    made = {"verdict": told, "n_to_decide": block["reweighted_n_to_decide"]}
     return verdict(made).removesuffix(" on this set")
 
 

@@ -39,7 +39,9 @@ def results_of(run: Run) -> Results:
     """The estimates over a run's trials; those of an ablation over its main cases, with the stress cases apart."""
     record = run.record
     if record.ablation is not None:
-        return AblationResults.of(record.ablation, record.questions, run.observations, record.repeats)
+        return AblationResults.of(
+            record.ablation, record.questions, run.observations, record.repeats, run.decisions
+        )
     return Results(record.questions, record.conditions, record.baseline, run.observations, record.repeats)
 
 

@@ -31,8 +31,8 @@ from workbench import REPOSITORY, only_run, span, timed_pytest
 
 from pytest_tokenbench import prompting, run_folder
 from pytest_tokenbench.corpus import verify
-from pytest_tokenbench.quick import quick_look
 from pytest_tokenbench.models import weights
+from pytest_tokenbench.quick import quick_look
 from pytest_tokenbench.records import Status
 from pytest_tokenbench.run_folder import Run
 

@@ -113,6 +113,7 @@ def ablation(*, quick=False, **changes):
         "production": {"turn": {"multi_turn": 0.23, "single_turn": 0.77}},
         "words": dict.fromkeys(MAIN + STRESS, WORDS),
         "scores": {case: {"passages": (10.0, 8.0, 3.0)} for case in MAIN + STRESS},
+        "quick": quick,
     }
     return Ablation(**(known | changes))
 

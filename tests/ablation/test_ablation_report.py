@@ -155,6 +155,14 @@ class TestQuick:
             {"blocks": ["system", "tail"], "lost": list(made.RULES), "redundant": True}
         ]
 
+    def test_composes_what_lost_less_than_the_threshold_in_cases_too_few_for_a_finding(self):
+        few = made.MAIN[:6]
+        plan = made.ablation(quick=True)
+        document = report.build(plan, made.run(plan, cases=few))
+        kept = [one for one in document["blocks"] if one["drop"]["estimate"] < plan.threshold]
+        assert {one["verdict"] for one in kept} == {"undecided"}
+        assert document["composed"]["left_out"] == [one["name"] for one in kept] != []
+
     def test_says_what_it_has_not(self):
         assert "unavailable" in QUICK["churn_floor"]
         assert block(QUICK, "tail")["filler"] == {
@@ -162,7 +170,7 @@ class TestQuick:
         }
         assert block(QUICK, "tail")["clears_stress"] is None
         assert QUICK["selector"] == []
-        assert any("churn floor was not measured" in note for note in QUICK["notes"])
+        assert any("lost less than the threshold in these few cases" in note for note in QUICK["notes"])
         assert any("no stress cases" in note for note in QUICK["notes"])
 
 

@@ -198,7 +198,7 @@ class TestReweighted:
     def test_so_that_the_verdict_at_production_s_shares_is_another_one(self):
         results = self.lost_on(8, cases=200)
         assert results.verdict("tail") == "removable"
-        assert reweighting.finding(results, "no-tail") is Finding.NEEDED
+        assert reweighting.ruled(results, "no-tail").finding is Finding.NEEDED
 
     def test_a_slice_without_cases_leaves_the_others_and_says_how_much_they_are(self):
         results = self.lost_on(0)
@@ -217,7 +217,7 @@ class TestReweighted:
         assert results.drop("tail").high < 0.04
 
     def test_a_single_case_in_a_slice_leaves_no_interval_and_no_verdict(self):
-        assert reweighting.finding(self.lost_on(1), "no-tail") is Finding.UNDECIDED
+        assert reweighting.ruled(self.lost_on(1), "no-tail").finding is Finding.UNDECIDED
 
     def test_without_shares_or_with_several_kinds_there_is_none(self):
         with pytest.raises(Unavailable, match="gives no shares"):

@@ -8,6 +8,7 @@ import made_runs
 import pytest
 import scripted
 
+from pytest_tokenbench import prompting
 from pytest_tokenbench.ablation import changes, requests, setup, shadow
 from pytest_tokenbench.ablation.design import Ablation, ArmKind, ArmPlan, BlockPlan
 from pytest_tokenbench.corpus.faults import CorpusError
@@ -196,9 +197,10 @@ class TestRequests:
 class TestPrompts:
     def test_reduced_prompt_is_the_full_one_without_what_the_run_left_out(self, compare):
         _, model = compare(either("yes", "yes"), entry("a", question="Why $5?"))
+        template = prompting.template("blocks")
         assert model.prompts == [
-            "Rules.\n\nFirst.\n\nSecond.\n\nEarlier.\n\nQuestion: Why $5?",
-            "Rules.\n\nFirst.\n\nQuestion: Why $5?",
+            template.replace("$context", context).replace("$question", "Why $5?")
+            for context in ("Rules.\n\nFirst.\n\nSecond.\n\nEarlier.", "Rules.\n\nFirst.")
         ]
         assert model.limits == [64, 64]
 

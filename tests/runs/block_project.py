@@ -1,5 +1,6 @@
 """A small study over blocks in a project of its own, and a reader that is right if the fact stands in its prompt."""
 
+import copy
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -103,7 +104,7 @@ def cases(entries: Sequence[dict[str, Any]] = (*MAIN, *STRESS)) -> dict[str, Any
             f"p{place}": f"The shop in {town} opens at {place + 10}:15 and has two doors."
             for place, town in enumerate(TOWNS)
         },
-        "cases": list(entries),
+        "cases": copy.deepcopy(list(entries)),
     }
 
 

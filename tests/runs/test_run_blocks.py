@@ -8,6 +8,8 @@ from block_project import BLOCK_STUDY, MAIN, STRESS, CaseReader, add_blocks, cas
 from disturbed import going_on, settled
 from small_project import Server
 
+from pytest_tokenbench.cli import main
+
 CASES = len(MAIN) + len(STRESS)
 
 
@@ -64,7 +66,7 @@ def test_studies_that_are_chosen(make_project, workers, arguments, studies):
     assert found == {f"test_{study}.py" for study in studies}
 
 
-def test_study_that_is_not_there_is_named_with_those_that_are(make_project, workers):
+def test_study_that_is_not_there_is_named_with_those_that_are(make_project):
     project = make_project()
     add_blocks(project)
 
@@ -117,9 +119,7 @@ def test_planted_redundancy_is_found_by_the_composed_arm_and_by_no_single_one(wh
     assert redundant == [{"system", "examples"}]
 
 
-def test_results_and_claims_are_rebuilt_from_the_folder_alone(whole, make_project):
-    from pytest_tokenbench.cli import main
-
+def test_results_and_claims_are_rebuilt_from_the_folder_alone(whole):
     before = {
         name: (whole.folder / name).read_bytes() for name in ("results.json", "claim.json", "report.md")
     }
@@ -130,7 +130,9 @@ def test_results_and_claims_are_rebuilt_from_the_folder_alone(whole, make_projec
     assert {name: (whole.folder / name).read_bytes() for name in before} == before
 
 
-def test_run_that_ended_after_the_screening_is_gone_on_with_to_the_same_results(make_project, block_server, workers, whole):
+def test_run_that_ended_after_the_screening_is_gone_on_with_to_the_same_results(
+    make_project, block_server, workers, whole
+):
     project = make_project()
     add_blocks(project)
     first = project.run(workers, "test_blocks.py", "-k", "base or no- or again", server=block_server)
