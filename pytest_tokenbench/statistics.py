@@ -7,7 +7,7 @@ strictly between 0 and 1, and every estimate is in the unit of its values.
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
@@ -114,6 +114,12 @@ def widened(estimate: Estimate, bound: float, low: float = -1.0, high: float = 1
         return estimate
     mean = estimate.estimate
     return Unvaried(mean, max(low, mean - bound), min(high, mean + bound), estimate.n)
+
+
+def allowing(estimate: Estimate, bound: float) -> Estimate:
+    """A difference of shares as `widened` by `bound`, its upper end nowhere below it."""
+    found = widened(estimate, bound)
+    return found if found.high is None or found.high >= bound else replace(found, high=bound)
 
 
 def stratified(

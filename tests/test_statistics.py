@@ -20,6 +20,7 @@ from pytest_tokenbench.distributions import student_t_quantile, unseen_bound
 from pytest_tokenbench.statistics import (
     Estimate,
     Unvaried,
+    allowing,
     benjamini_hochberg,
     bootstrap_estimate,
     bootstrap_means,
@@ -232,6 +233,13 @@ def test_an_interval_without_width_is_widened_within_its_scale_and_stays_flagged
     assert widened(Estimate(0.0, 0.0, 0.0, 9), 0.2).zero_width
     for one in (Estimate(0.1, 0.0, 0.2, 9), Estimate(0.1, None, None, 1)):
         assert widened(one, 0.5) is one
+
+
+def test_an_upper_end_is_no_lower_than_what_so_many_without_a_loss_allow():
+    assert allowing(Estimate(-0.1, -0.3, 0.0, 9), 0.2) == Estimate(-0.1, -0.3, 0.2, 9)
+    assert allowing(Estimate(0.0, 0.0, 0.0, 9), 0.2) == Unvaried(0.0, -0.2, 0.2, 9)
+    for one in (Estimate(0.1, 0.0, 0.2, 9), Estimate(0.1, None, None, 1)):
+        assert allowing(one, 0.2) is one
 
 
 def test_clustered_interval_gives_the_worked_numbers():

@@ -28,11 +28,15 @@ class Ruled:
     n_to_decide: int | None = None
 
 
-def rule(drop: Estimate, threshold: float, floor: float | None) -> Ruled:
-    """The finding on a drop (a share). `floor` is the churn floor, None where it was not measured."""
+def rule(drop: Estimate, threshold: float, floor: float | None, base: float) -> Ruled:
+    """The finding on a drop (a share).
+
+    `floor` is the churn floor, None where it was not measured; `base` the accuracy with every block.
+    """
     line = f"the threshold of {_points(threshold)}"
-    if floor is not None and threshold < floor:
-        return Ruled(Finding.REFUSED, refusal(threshold, floor))
+    refused = refusal(threshold, floor, base)
+    if refused is not None:
+        return Ruled(Finding.REFUSED, refused)
     if drop.low is None or drop.high is None:
         return Ruled(Finding.UNDECIDED, f"its drop has no interval (n={drop.n})")
     ends = f"[{100 * drop.low:.1f}, {100 * drop.high:.1f}]"
@@ -45,12 +49,19 @@ def rule(drop: Estimate, threshold: float, floor: float | None) -> Ruled:
     return Ruled(Finding.UNDECIDED, f"its drop may lie on either side of {line} {ends}; {said}", wanted)
 
 
-def refusal(threshold: float, floor: float) -> str:
-    """Why there are no findings with a threshold below the churn floor."""
-    return (
-        f"the threshold of {_points(threshold)} lies below the churn floor: {100 * floor:.1f}% of the cases come out "
-        "otherwise when every block is sent once more"
-    )
+def refusal(threshold: float, floor: float | None, base: float) -> str | None:
+    """Why there can be no findings with this threshold; None where there can."""
+    if base <= threshold:
+        return (
+            f"with every block {100 * base:.1f}% of the cases are right, so that no block can cost the threshold of "
+            f"{_points(threshold)}"
+        )
+    if floor is not None and threshold < floor:
+        return (
+            f"the threshold of {_points(threshold)} lies below the churn floor: {100 * floor:.1f}% of the cases come out "
+            "otherwise when every block is sent once more"
+        )
+    return None
 
 
 def cases_to_decide(drop: Estimate, threshold: float) -> int | None:
@@ -63,8 +74,11 @@ def cases_to_decide(drop: Estimate, threshold: float) -> int | None:
         return None
     if isinstance(drop, Unvaried):
         return math.floor(math.log(_TAIL) / math.log1p(-distance)) + 1
-    away = drop.high - drop.estimate if drop.estimate < threshold else drop.estimate - drop.low
-    return max(drop.n + 1, math.ceil(drop.n * (away / distance) ** 2))
+    if drop.estimate > threshold:
+        return max(drop.n + 1, math.ceil(drop.n * ((drop.estimate - drop.low) / distance) ** 2))
+    # No fewer than would decide if not a single case was lost.
+    least = math.floor(math.log(_TAIL) / math.log1p(-threshold)) + 1
+    return max(drop.n + 1, least, math.ceil(drop.n * ((drop.high - drop.estimate) / distance) ** 2))
 
 
 def _points(share: float) -> str:

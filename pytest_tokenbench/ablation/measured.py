@@ -12,7 +12,7 @@ from pytest_tokenbench.ablation.findings import Finding, Ruled, rule
 from pytest_tokenbench.distributions import unseen_bound
 from pytest_tokenbench.records import Decision, Observation, Question, Status
 from pytest_tokenbench.results import Results, Unavailable
-from pytest_tokenbench.statistics import Estimate, FloatArray, Unvaried, widened
+from pytest_tokenbench.statistics import Estimate, FloatArray, Unvaried, allowing, widened
 
 RIGHT = "accuracy"
 TOKENS = "input_tokens"
@@ -119,9 +119,13 @@ class Measured(Results):
         return self.column(RIGHT, self.baseline) - self.column(RIGHT, arm)
 
     def drop_of(self, arm: str) -> Estimate:
-        """The mean drop, with the paired interval; without any variation, with what so many cases still allow."""
+        """The mean drop, with the paired interval.
+
+        Its upper end is never less than what so many cases without any loss still allow: resamples of one or two cases
+        that differ know less than that.
+        """
         found = turned(self.paired_difference(RIGHT, arm, self.baseline))
-        return widened(found, unseen_bound([found.n]))
+        return allowing(found, unseen_bound([found.n]))
 
     def saved(self, arm: str, measure: str = TOKENS) -> Estimate:
         """By how much a measure of the base exceeds that of an arm, with its paired interval."""
@@ -252,7 +256,16 @@ class Measured(Results):
             drop = self.drop_of(arm)
         except Unavailable as reason:
             return Ruled(Finding.NOT_MEASURED, str(reason))
-        return rule(drop, self.ablation.threshold, self.floor_or_none())
+        return rule(drop, self.ablation.threshold, self.floor_or_none(), self.base)
+
+    @property
+    def base(self) -> float:
+        """Accuracy with every block.
+
+        Raises:
+            Unavailable: It was not measured.
+        """
+        return self.level(RIGHT, self.baseline).estimate
 
     def clears_stress(self, arm: str) -> bool | None:
         """Whether the drop on the stress cases is below the threshold, None where that cannot be told."""

@@ -18,14 +18,15 @@ def build(ablation: Ablation, results: Measured) -> Json:
     """An ablation's findings. Figures as in the rest of the document: shares, tokens, seconds, or why there is none."""
     blocks = [_block(plan, results) for plan in ablation.blocks]
     floor = results.floor_or_none()
-    refused = None if floor is None or ablation.threshold >= floor else refusal(ablation.threshold, floor)
+    base = figure(lambda: results.level(RIGHT, results.baseline))
+    refused = refusal(ablation.threshold, floor, base["estimate"]) if "estimate" in base else None
     made: Json = {
         "cases": len(results.questions),
         "stress_cases": 0 if results.stress is None else len(results.stress.questions),
         "set": ablation.cases,
         "sha256": ablation.sha256,
         "threshold": ablation.threshold,
-        "baseline": figure(lambda: results.level(RIGHT, results.baseline)),
+        "baseline": base,
         "production": ablation.production,
         "covers": reweighting.covered(results) if len(ablation.production) == 1 else None,
         "slices": _slices(results),

@@ -41,8 +41,8 @@ def covered(results: Measured) -> float:
 def drop(results: Measured, arm: str) -> Estimate:
     """The drop under an arm by slice, combined with production's shares, with resampling within slices.
 
-    The shares are renormalised over slices with cases. A slice without variation hides what `unseen_bound` tells, where
-    no other varies.
+    The shares are renormalised over slices with cases. Its upper end is at least what
+    so many cases without any loss allow.
 
     Raises:
         Unavailable: No case was measured in a slice that has a share.
@@ -61,12 +61,12 @@ def drop(results: Measured, arm: str) -> Estimate:
     weights = {name: wanted[name] / total for name in within}
     found = statistics.stratified(within, weights)
     sizes = [column.size for column in within.values()]
-    return statistics.widened(found, unseen_bound(sizes, list(weights.values())))
+    return statistics.allowing(found, unseen_bound(sizes, list(weights.values())))
 
 
 def ruled(results: Measured, arm: str) -> Ruled | None:
     """What comes out with production's shares, None where there is no such drop."""
     try:
-        return rule(drop(results, arm), results.ablation.threshold, results.floor_or_none())
+        return rule(drop(results, arm), results.ablation.threshold, results.floor_or_none(), results.base)
     except Unavailable:
         return None

@@ -29,20 +29,29 @@ def drop(estimate, low, high, n=100):
     ],
 )
 def test_needed_from_the_threshold_on_and_removable_below_it(low, high, finding):
-    assert rule(drop((low + high) / 2, low, high), THRESHOLD, None).finding is finding
+    assert rule(drop((low + high) / 2, low, high), THRESHOLD, None, 1.0).finding is finding
 
 
 @pytest.mark.parametrize(("floor", "refused"), [(None, False), (0.0, False), (0.05, False), (0.0501, True)])
 def test_a_threshold_below_the_churn_floor_is_refused_whatever_the_drop(floor, refused):
-    found = rule(drop(0.4, 0.3, 0.5), THRESHOLD, floor)
+    found = rule(drop(0.4, 0.3, 0.5), THRESHOLD, floor, 1.0)
     assert (found.finding is Finding.REFUSED) is refused
     assert ("below the churn floor: 5.0%" in found.reason) is refused
 
 
 def test_without_an_interval_nothing_is_decided_and_no_number_is_named():
-    found = rule(drop(0.0, None, None, n=1), THRESHOLD, None)
+    found = rule(drop(0.0, None, None, n=1), THRESHOLD, None, 1.0)
     assert (found.finding, found.n_to_decide) == (Finding.UNDECIDED, None)
     assert found.reason == "its drop has no interval (n=1)"
+
+
+@pytest.mark.parametrize("base", [0.0, 0.03, THRESHOLD])
+def test_where_no_block_can_cost_the_threshold_there_is_no_finding(base):
+    found = rule(drop(0.0, 0.0, 0.0), THRESHOLD, None, base)
+    assert found.finding is Finding.REFUSED
+    assert found.reason.startswith(
+        f"with every block {100 * base:.1f}% of the cases are right, so that no block can cost"
+    )
 
 
 def test_how_many_cases_decide_by_hand():
@@ -50,11 +59,11 @@ def test_how_many_cases_decide_by_hand():
     assert cases_to_decide(drop(0.02, -0.04, 0.08 + 1e-12), THRESHOLD) == 401
     # From 0.08 the lower end is 0.04 away and 0.03 is wanted: 100 * 16 / 9 = 177.8. The upper end does not matter.
     assert cases_to_decide(drop(0.08, 0.04, 0.5), THRESHOLD) == 178
-    assert "about 178 cases would decide" in rule(drop(0.08, 0.04, 0.5), THRESHOLD, None).reason
+    assert "about 178 cases would decide" in rule(drop(0.08, 0.04, 0.5), THRESHOLD, None, 1.0).reason
 
 
 def test_on_the_threshold_no_number_of_cases_decides():
-    found = rule(drop(THRESHOLD, 0.0, 0.1), THRESHOLD, None)
+    found = rule(drop(THRESHOLD, 0.0, 0.1), THRESHOLD, None, 1.0)
     assert found.n_to_decide is None
     assert "no number of cases would decide" in found.reason
 
@@ -68,13 +77,14 @@ def test_on_the_threshold_no_number_of_cases_decides():
 def test_the_number_is_the_first_at_which_an_interval_that_narrows_with_its_root_clears_the_threshold(
     estimate, below, above, n
 ):
-    found = rule(drop(estimate, estimate - below, estimate + above, n), THRESHOLD, None)
+    found = rule(drop(estimate, estimate - below, estimate + above, n), THRESHOLD, None, 1.0)
     assume(found.finding is Finding.UNDECIDED and abs(estimate - THRESHOLD) > 1e-3)
 
     def clears(cases, slack):
         width = math.sqrt(n / cases)
         if estimate < THRESHOLD:
-            return estimate + above * width <= THRESHOLD + slack
+            # Nor does any number that would not decide if no case at all was lost.
+            return estimate + above * width <= THRESHOLD + slack and 1 - 0.025 ** (1 / cases) < THRESHOLD
         return estimate - below * width >= THRESHOLD - slack
 
     assert found.n_to_decide > n
