@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from pytest_tokenbench import options
-from pytest_tokenbench.controller import Controller, Outcome, StartError, StopRunError
-from pytest_tokenbench.deciding import Board, UndecidedError
+from pytest_tokenbench.active import Outcome
+from pytest_tokenbench.asking import Trial
+from pytest_tokenbench.controller import Controller, StartError, StopRunError
+from pytest_tokenbench.deciding import Board
 from pytest_tokenbench.handout import ColdPool, Pool, SharedPool, Work
 from pytest_tokenbench.loading import Loaded, StudyError
 from pytest_tokenbench.marker import PROPERTY, refuse_unrecognised, study_of
 from pytest_tokenbench.places import below
-from pytest_tokenbench.records import Observation, Status, decode, encode
+from pytest_tokenbench.records import Observation, decode, encode
 from pytest_tokenbench.reporting import items as shown
 from pytest_tokenbench.reporting import terminal
 from pytest_tokenbench.reporting.items import Teststatus
@@ -29,39 +31,6 @@ from pytest_tokenbench.worker import Worker
 
 if TYPE_CHECKING:
     from pytest_tokenbench.comparing import Compared
-
-
-class Trial:
-    """What the fixture `trial` is: one question under one condition, to be asked once."""
-
-    def __init__(self, worker: Worker, loaded: Loaded, key: TrialKey) -> None:
-        self._worker = worker
-        self._loaded = loaded
-        self.key = key
-        self.question = loaded.questions[key.question]
-        self.document = loaded.documents[self.question.document]
-        self.observation: Observation | None = None
-        self.is_reused = False
-
-    def ask(self) -> Observation:
-        """Asks the model and returns what was measured.
-
-        A trial whose prompt does not fit the window, or whose preparation failed, skips the test; trouble with the
-        model fails it. Each is recorded. A trial that an unfinished run has already is taken from there.
-        """
-        if self.observation is None:
-            known = self._worker.finished(self._loaded.study.name).get(self.key)
-            self.is_reused = known is not None
-            try:
-                self.observation = known or self._worker.ask(self._loaded, self.key)
-            except UndecidedError as reason:
-                pytest.skip(f"not asked: {reason}")
-        seen = self.observation
-        if seen.status is Status.ERROR:
-            pytest.fail(f"{seen.error_kind}: {seen.error_message}", pytrace=False)
-        if seen.status is not Status.OK:
-            pytest.skip(f"{seen.status.replace('_', ' ')}: {seen.error_message}")
-        return seen
 
 
 def _named(module: Any, name: str) -> Any:

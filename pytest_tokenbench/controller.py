@@ -2,18 +2,18 @@
 
 import datetime as dt
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_tokenbench import contexts, prices, resume, run_folder
-from pytest_tokenbench.deciding import Stages, Told
+from pytest_tokenbench.active import ActiveRun, Outcome
+from pytest_tokenbench.deciding import Stages
 from pytest_tokenbench.handout import Work
 from pytest_tokenbench.hypotheses import Judgement, judge, spoilt, unavailable
 from pytest_tokenbench.ledger import TORN, Ledger
 from pytest_tokenbench.loading import Loaded
-from pytest_tokenbench.locking import Lock
 from pytest_tokenbench.models import cache_note
 from pytest_tokenbench.models.base import ModelError, UnreachableError
 from pytest_tokenbench.models.patient import changed, differing
@@ -31,7 +31,7 @@ from pytest_tokenbench.study import Hypothesis
 from pytest_tokenbench.worker import Worker
 
 if TYPE_CHECKING:
-    from pytest_tokenbench.comparing import Compared, Former
+    from pytest_tokenbench.comparing import Former
 
 STOP_AFTER = 5  # trials in a row that came to nothing
 GO_ON = "what is measured is kept; --tokenbench-resume goes on from there"
@@ -39,53 +39,6 @@ GO_ON = "what is measured is kept; --tokenbench-resume goes on from there"
 
 class StartError(Exception):
     """The session cannot begin; the message tells the user why and what to do."""
-
-
-@dataclass(slots=True)
-class ActiveRun:
-    """One study's run while it goes on. `reused` are the trials that an earlier session finished."""
-
-    loaded: Loaded
-    selected: frozenset[TrialKey]
-    folder: Path
-    record: RunRecord
-    lock: Lock
-    ledger: Ledger
-    is_new: bool = True
-    reused: frozenset[TrialKey] = frozenset()
-    observations: dict[tuple[str, str, int], Observation] = field(default_factory=dict)
-    preparations: list[Preparation] = field(default_factory=list)
-    decisions: list[Decision] = field(default_factory=list)
-    stages: Stages | None = None
-
-    def as_run(self) -> Run:
-        """The run as it would be read back from its folder."""
-        return Run(
-            self.record,
-            tuple(self.observations.values()),
-            tuple(self.preparations),
-            decisions=tuple(self.decisions),
-        )
-
-    def close(self) -> None:
-        """Leaves the folder to others."""
-        self.ledger.close()
-        self.lock.release()
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What came out of one study's run: the results document and the judgements behind it.
-
-    `compared` is what came of comparing it with an earlier run, None where that was not asked for or the run did not
-    end. `unwritten` says why the run folder lacks it, None where it does not.
-    """
-
-    run: ActiveRun
-    judgements: tuple[Judgement, ...]
-    document: document.Json
-    compared: "Compared | None" = None
-    unwritten: str | None = None
 
 
 class Controller:
@@ -175,10 +128,7 @@ class Controller:
         """Who decides the arms that depend on earlier trials; None where there are none."""
         if not any(run.loaded.layout.stages.values()):
             return None
-        study = run.loaded.study
-
-        def judged(stage: int) -> tuple[Decision, ...]:
-            return study.decide(run.loaded.material, document.results_of(run.as_run()), stage)
+        study, material = run.loaded.study, run.loaded.material
 
         def keep(decision: Decision) -> None:
             ledger = self._ledger(run.folder / run_folder.DECISIONS)
@@ -188,18 +138,15 @@ class Controller:
                 ledger.close()
             run.decisions.append(decision)
 
-        def tell(told: Told) -> None:
-            self._worker.board.tell(study.name, told)
-
         return Stages(
             run.loaded,
             run.observations,
             pending,
             repeats=self.settings.repeats,
             kept=tuple(run.decisions),
-            judge=judged,
+            judge=lambda stage: study.decide(material, document.results_of(run.as_run()), stage),
             keep=keep,
-            tell=tell,
+            tell=lambda told: self._worker.board.tell(study.name, told),
         )
 
     def ended(self, study: str, key: TrialKey) -> None:

@@ -10,7 +10,8 @@ from pytest_tokenbench import options
 from pytest_tokenbench.marker import files_that_may_declare, is_study, refuse_unrecognised, study_of
 
 if TYPE_CHECKING:
-    from pytest_tokenbench.bridge import Bridge, Trial
+    from pytest_tokenbench.asking import Trial
+    from pytest_tokenbench.bridge import Bridge
     from pytest_tokenbench.handout import Pool
     from pytest_tokenbench.study import Study
 

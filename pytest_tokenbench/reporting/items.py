@@ -8,7 +8,7 @@ import pytest
 from _pytest._code.code import ExceptionChainRepr
 from _pytest.junitxml import xml_key
 
-from pytest_tokenbench.controller import ActiveRun
+from pytest_tokenbench.active import ActiveRun
 from pytest_tokenbench.hypotheses import Judgement
 from pytest_tokenbench.records import Observation, Outcome, Ruling, Status
 from pytest_tokenbench.reporting import course, wording
