@@ -53,7 +53,8 @@ def add(parser: pytest.Parser) -> None:
     option("conditions", "Run these conditions only, separated by commas.", metavar="IDS")
     option(
         "quick",
-        "A quick look instead of the protocol: the first four documents, shortened, and their questions.",
+        "A quick look instead of the study: the first four documents, shortened, and their questions; of a study over "
+        "blocks a few cases and arms.",
         action="store_true",
         default=None,
     )

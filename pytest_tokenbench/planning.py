@@ -72,10 +72,14 @@ class PreparationPlan:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """All that a session would do for one study. `unplanned` has for a hypothesis why it has no power."""
+    """All that a session would do for one study.
+
+    `documents` is None where each question has a prompt of its own. `waiting` are the conditions whose trials are asked
+    only if earlier ones make them needed. `unplanned` has for a hypothesis why it has no power.
+    """
 
     study: str
-    documents: int
+    documents: int | None
     questions: int
     reused: int
     conditions: Mapping[str, ConditionPlan]
@@ -85,6 +89,7 @@ class Plan:
     discordance: float
     powers: tuple[PowerPlan, ...]
     unplanned: Mapping[str, str] = field(default_factory=dict)
+    waiting: tuple[str, ...] = ()
 
     @property
     def trials(self) -> int:
@@ -138,7 +143,7 @@ def build(
     )
     return Plan(
         study=loaded.study.name,
-        documents=len(documents),
+        documents=len(documents) if loaded.material.ablation is None else None,
         questions=len({key.question for key in keys}),
         reused=len(set(selected) & set(done)),
         conditions=_conditions(loaded, keys, kept, tokenize, speed),
@@ -148,6 +153,9 @@ def build(
         discordance=settings.discordance,
         powers=powers,
         unplanned=unplanned,
+        waiting=tuple(
+            dict.fromkeys(key.condition for key in keys if loaded.layout.stages.get(key.condition))
+        ),
     )
 
 

@@ -1,7 +1,9 @@
 """What the documents name exists: tests, options, commands, links, and names of the package."""
 
 import ast
+import math
 import re
+import runpy
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +16,9 @@ import pytest
 import scripted
 
 from pytest_tokenbench import options, preparation, scoring
+from pytest_tokenbench.ablation.design import Parts
+from pytest_tokenbench.ablation.findings import Finding, rule
+from pytest_tokenbench.ablation.results import AblationResults
 from pytest_tokenbench.cli import _parser
 from pytest_tokenbench.conditions import Condition
 from pytest_tokenbench.corpus import passages
@@ -22,6 +27,7 @@ from pytest_tokenbench.preparation import Recipe
 from pytest_tokenbench.records import Attempt, Remark, Ruling, Scores
 from pytest_tokenbench.reporting import items
 from pytest_tokenbench.results import Figure
+from pytest_tokenbench.statistics import Estimate
 
 
 def named_in(file: Path) -> set[str]:
@@ -282,3 +288,62 @@ def test_how_often_the_second_hypothesis_passes_by_luck_is_as_told(page):
     assert chance_to_pass(0.075, 0.025) == pytest.approx(0.03, abs=0.015)
     assert "up to 9 in 100 where it only loses" in told
     assert chance_to_pass(0.05, 0.0) == pytest.approx(0.09, abs=0.02)
+
+
+def test_what_a_hypothesis_over_blocks_may_ask_is_what_the_page_lists(page):
+    table = documents.section(page("needed-context.md"), "## What a hypothesis may ask")
+    own = {name for name in vars(AblationResults) if not name.startswith("_")} - {"counting"}
+    assert {name for row in _first_cells(table) for name in re.findall(r"`(\w+)\(", row)} == own
+
+
+def test_verdicts_and_parts_of_the_page_on_blocks_are_those_there_are(page):
+    text = page("needed-context.md")
+    rows = re.findall(
+        r"^\| ([a-z ]+?)(?: on this set| at this n \(n=...\))? \| ",
+        text.split("| verdict |")[1],
+        re.MULTILINE,
+    )
+    assert rows[: len(Finding)] == [str(finding) for finding in Finding]
+    told = documents.section(text, "## One's own study").split("**`parts`**")[1].split("- **")[0]
+    assert set(re.findall(r"`(\w+)`", told)) == set(map(str, Parts))
+
+
+@pytest.mark.parametrize("quick", [False, True])
+def test_size_of_the_study_over_blocks_is_as_told(page, repository, quick):
+    text = " ".join(page("needed-context.md").split())
+    file = repository / "benchmarks" / "test_needed_context.py"
+    study = runpy.run_path(str(file))["study"]
+    made = study.material(lambda name: file.parent / name, quick=quick)
+    arms, asked = len(made.conditions), len(made.questions)
+    told = (
+        f"**{'Quick' if quick else 'Whole'}**, it has {arms} arms over {asked} cases, {arms * asked:,} trials"
+    )
+    assert told in text
+
+
+def test_how_many_cases_a_block_takes_is_as_told(page):
+    told = " ".join(page("needed-context.md").split())
+    assert "takes 72 cases without a single loss" in told
+    assert 0.95**72 < 0.025 < 0.95**71
+    assert "loses no case or one is removable, one that loses ten or more is needed" in told
+    assert "two to eight is undecided" in told
+    found = {lost: lost_of_80(lost) for lost in range(15)}
+    assert {lost for lost, one in found.items() if one is Finding.REMOVABLE} == {0, 1}
+    assert {lost for lost, one in found.items() if one is Finding.UNDECIDED} - {9} == set(range(2, 9))
+    assert {lost for lost, one in found.items() if one is Finding.NEEDED} - {9} == set(range(10, 15))
+
+
+def lost_of_80(lost: int) -> Finding:
+    """What comes out where a block's absence loses so many of 80 cases, with the interval that resampling tends to."""
+    chance = lost / 80
+    below = np.cumsum([math.comb(80, one) * chance**one * (1 - chance) ** (80 - one) for one in range(81)])
+    low, high = (int(np.searchsorted(below, tail)) / 80 for tail in (0.025, 0.975))
+    high = max(high, 1 - 0.025 ** (1 / 80))
+    return rule(Estimate(chance, low, high, 80), 0.05, None, 1.0).finding
+
+
+def test_oracle_never_stands_on_the_page_without_its_caveat(page):
+    told = re.findall(r"^oracle fraction: \d.*(?:\n .*)*", page("needed-context.md"), re.MULTILINE)
+    assert len(told) == 1
+    assert "a ceiling over every selector" in " ".join(told[0].split())
+    assert "not available when a prompt is served" in " ".join(told[0].split())

@@ -76,7 +76,7 @@ def came_out(finding: Finding) -> str:
         case Finding.UNDECIDED:
             return "came out undecided at this number of cases"
         case Finding.REFUSED:
-            return "has no finding, since the threshold lies below the churn floor"
+            return "has no finding, since there can be none with this threshold"
         case Finding.NOT_MEASURED:
             return "has no finding, since trials are missing"
 
@@ -99,11 +99,10 @@ def _composed(results: Measured, arm: ArmPlan) -> Decision:
     proposed = composition.proposal(results)
     if proposed:
         return Decision(arm.id, left_out=proposed)
-    findings = {results.ruled(results.without(plan.name)).finding for plan in results.ablation.blocks}
-    if Finding.REFUSED in findings:
-        return Decision(
-            arm.id, needless="the threshold lies below the churn floor, so that nothing came out removable"
-        )
+    rulings = [results.ruled(results.without(plan.name)) for plan in results.ablation.blocks]
+    refused = next((one.reason for one in rulings if one.finding is Finding.REFUSED), None)
+    if refused is not None:
+        return Decision(arm.id, needless=f"nothing came out removable: {refused}")
     if results.ablation.quick:
         return Decision(arm.id, needless="without any block more was lost than the threshold allows")
     clear = "" if results.stress is None else " and clear of the stress cases"

@@ -17,7 +17,12 @@ _SURE = 0.995
 
 def lines(plan: Plan, *, model: str, manner: str, root: Path, width: int) -> list[Line]:
     """The lines of a plan in order, each with its markup for pytest's terminal writer."""
-    heading = f"{plan.study}: {_many(plan.documents, 'document')}, {_many(plan.questions, 'question')}, {model}, {manner}"
+    asked = (
+        _many(plan.questions, "case")
+        if plan.documents is None
+        else f"{_many(plan.documents, 'document')}, {_many(plan.questions, 'question')}"
+    )
+    heading = f"{plan.study}: {asked}, {model}, {manner}"
     made: list[Line] = [(part, {"bold": True}) for part in wrapped(heading, width)]
     blocks = [
         _trials(plan, width),
@@ -59,6 +64,12 @@ def _trials(plan: Plan, width: int) -> list[str]:
     if not all(exact):
         rest = "; the other numbers are counted by the model's tokenizer" if any(exact) else ""
         found += wrapped(f"~ is an estimate, from words{rest}", width)
+    if plan.waiting:
+        found += wrapped(
+            f"counted as if all were asked: {_many(len(plan.waiting), 'arm')} of later stages, of which earlier trials will "
+            "make many needless",
+            width,
+        )
     if plan.reused:
         found += wrapped(
             f"{_many(plan.reused, 'trial')} more are there already from the run gone on with", width

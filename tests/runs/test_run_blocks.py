@@ -245,3 +245,19 @@ def test_quick_look_asks_few_cases_under_few_arms_and_says_so(make_project, bloc
     }
     assert json.loads((ran.folder / "claim.json").read_text())
     ran.has("*tokenbench QUICK*")
+
+
+def test_plan_counts_the_arms_that_wait_and_says_so(make_project):
+    project = make_project()
+    add_blocks(project)
+
+    ran = project.run("-n0", "test_blocks.py", "--tokenbench-plan")
+
+    assert ran.status == pytest.ExitCode.OK
+    ran.has(f"blocks: {CASES} cases, *")
+    assert (
+        ran.count(
+            "counted as if all were asked: 22 arms of later stages, of which earlier trials will make many"
+        )
+        == 1
+    )

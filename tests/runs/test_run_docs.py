@@ -1,5 +1,7 @@
 """What the pages show is what is printed: their studies are run, and their outputs compared."""
 
+import dataclasses
+import json
 import re
 import shutil
 import subprocess
@@ -7,9 +9,13 @@ import sys
 
 import pages
 import pytest
+from block_project import MAIN, CaseReader, cases
 from small_project import Reader, Server
+from test_run_shadow import request as real_request
 
 from pytest_tokenbench import run_folder
+from pytest_tokenbench.ablation.claim import Claim
+from pytest_tokenbench.cli import main
 from pytest_tokenbench.records import Remark
 from pytest_tokenbench.reporting import document, wording
 
@@ -58,6 +64,25 @@ PRICES = '[prices."by hand"]\ninput = 2\ncached_input = 0.5\noutput = 10\n'
 WIDE = 140
 
 
+DESK = "needed-context.md"
+# How the pages name a run's folder; a real one is as long.
+FOLDER = "20260102T030405-smollm2-135m"
+
+
+class Wavering(CaseReader):
+    """Knows some answers the first time only."""
+
+    def __init__(self, content) -> None:
+        super().__init__(content)
+        self.seen = set()
+
+    def __call__(self, prompt: str) -> str:
+        answer = super().__call__(prompt)
+        forgets = prompt in self.seen and re.search(r"in (Arl|Bexa|Corm|Dunn) open\?$", prompt)
+        self.seen.add(prompt)
+        return "I do not know" if forgets else answer
+
+
 class Fickle(Reader):
     """Answers one question under the baseline right every other time."""
 
@@ -74,9 +99,10 @@ class Fickle(Reader):
 
 def shown(ran) -> str:
     """The plugin's section without the folder, which has the time, with one port."""
-    lines = [re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:11434", line.rstrip()) for line in ran.summary]
+    lines = [re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:11434", line.rstrip()) for line in ran.lines]
+    start = next(place for place, line in enumerate(lines) if re.match(r"=+ tokenbench =+$", line)) + 1
     end = next(place for place, line in enumerate(lines) if line.startswith("run folder: "))
-    return "\n".join(lines[:end]).strip("\n") + "\n"
+    return "\n".join(lines[start:end]).strip("\n") + "\n"
 
 
 @pytest.fixture(scope="module")
@@ -291,3 +317,133 @@ def test_output_of_the_readme_has_the_form_of_what_is_printed(repository, make_p
     assert len(skeleton(its)) > 15
     letters = "".join(re.findall(r"(?:^|py )([.wam]+)(?: |$)", shown.split("====")[0], re.MULTILINE))
     assert len(letters) == len(ran.observations) + 3, "and a dot for each hypothesis"
+
+
+@pytest.fixture(scope="module")
+def desk(page, make_project):
+    """Runs the study over blocks of its page, with a reader, on the tests' cases or others."""
+
+    def run(reader, *arguments, content=None):
+        project = make_project(ini="tokenbench_html = on\n")
+        project.write("data/cases.json", json.dumps(content or cases()))
+        project.write("test_desk.py", pages.blocks(page(DESK), "python")[0])
+        with Server(reader) as server:
+            return project.run("-n0", "test_desk.py", *arguments, server=server, columns=WIDE)
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def measured(desk):
+    return desk(CaseReader(cases()))
+
+
+@pytest.fixture(scope="module")
+def outputs(page):
+    """The outputs of the page on blocks: the line on opt-in, two refusals, the pieces of one run, real requests."""
+    left_out, first, churning, weak, *rest, shadow = pages.blocks(page(DESK), "text")
+    return {
+        "left out": left_out,
+        "whole": "\n".join([first, *rest]),
+        "churning": churning,
+        "weak": weak,
+        "shadow": shadow,
+    }
+
+
+def test_run_over_blocks_of_the_page_is_what_is_printed(outputs, measured):
+    assert outputs["whole"] == shown(measured)
+
+
+def test_what_the_page_tells_of_its_run_over_blocks_is_so(page, measured):
+    text = " ".join(page(DESK).split())
+    made = measured.file("results.json")["ablation"]
+    composed = made["composed"]
+    assert "these sum up to 8.3 points and the cut costs 33.3" in text
+    assert (composed["predicted"], composed["drop"]["estimate"]) == pytest.approx((1 / 12, 4 / 12))
+    assert "the oracle can be above the needed fraction, as here" in text
+    assert made["oracle"]["fraction"]["estimate"] > made["needed_fraction"]["estimate"]
+    assert "the system block stays in it, all 22 tokens, though it came out removable" in text
+    assert made["blocks"][0]["tokens"]["estimate"] == 22
+    assert "keeps two and loses a case of twelve" in text
+    assert {rank["to"]: rank["drop"]["estimate"] for rank in made["blocks"][2]["ranks"]}[2] == 1 / 12
+    html = (measured.folder / "report.html").read_text(encoding="utf-8")
+    (heading,) = re.findall(r"under \*([^*]+)\*", text)
+    assert f"<h2>{heading}</h2>" in html
+
+
+@pytest.mark.parametrize(
+    ("name", "reader"), [("churning", Wavering(cases())), ("weak", lambda _: "I do not know")]
+)
+def test_refusals_of_the_page_are_what_is_printed(outputs, desk, name, reader):
+    ran = desk(reader, "-k", "base or again or no-")
+    assert shown(ran).startswith(outputs[name])
+
+
+def test_cases_of_the_page_can_be_asked(page, desk):
+    content = json.loads(pages.blocks(page(DESK), "json")[0])
+    ran = desk(CaseReader(content), content=content)
+    assert ran.count("desk: 2 cases and 1 of the stress slice") == 1
+    base = {one["question"]: one for one in ran.file("observations.jsonl") if one["condition"] == "base"}
+    assert {name: one["outcome"] for name, one in base.items()} == dict.fromkeys(
+        ["c1", "c2", "x1"], "correct"
+    )
+    assert len(ran.file("observations.jsonl")) == 3 * len(ran.file("run.json")["conditions"])
+
+
+def test_line_on_a_study_that_is_left_out_is_the_one_that_is_printed(outputs, page, project):
+    project.write("data/cases.json", json.dumps(cases()))
+    project.write("test_desk.py", pages.blocks(page(DESK), "python")[0])
+    with Server() as server:
+        ran = project.run("-n0", server=server)
+    its = outputs["left out"].replace(
+        "needed-context (benchmarks/test_needed_context.py)", "desk (test_desk.py)"
+    )
+    assert ran.count(its) == 1
+
+
+def test_arms_of_the_page_are_those_of_its_run_when_it_says(page, measured):
+    table = pages.section(page(DESK), "## One's own study").split("| arm |")[1]
+    rows = dict(re.findall(r"^\| `([\w-]+)` \|.*\| ([^|]+) \|$", table, re.MULTILINE))
+    parts = {"BLOCK": r"[a-z]+", "A": "[a-z]+", "B": "[a-z]+", "N": r"\d+", "R": r"\d+", "SCORE": r"\d+"}
+    patterns = {name: "-".join(parts.get(word, word) for word in name.split("-")) for name in rows}
+    kinds = {plan["id"]: plan["kind"] for plan in measured.file("run.json")["ablation"]["arms"]}
+    found = {name: [arm for arm in kinds if re.fullmatch(pattern, arm)] for name, pattern in patterns.items()}
+    assert sorted(arm for arms in found.values() for arm in arms) == sorted(kinds)
+    assert (
+        len({kinds[arm] for arms in found.values() for arm in arms}) == len(rows) == len(set(kinds.values()))
+    )
+    decided = {one["arm"] for one in measured.file("decisions.jsonl")}
+    for name, when in rows.items():
+        assert (when == "at once") == decided.isdisjoint(found[name]), name
+
+
+def test_claims_of_the_page_are_what_is_printed(page, measured, capsys):
+    assert main(["claim", str(measured.folder)]) == 0
+    needed, oracle = json.loads(capsys.readouterr().out)
+    _, first, differing, _ = map(json.loads, pages.blocks(page(DESK), "json"))
+    assert first.pop("measured_at") == "2026-01-02T03:04:05+00:00"
+    assert needed.pop("measured_at") == oracle.pop("measured_at")
+    assert first == needed
+    assert differing == {name: value for name, value in oracle.items() if value != needed[name]}
+    table = pages.section(page(DESK), "## The claim record").split("| field |")[1]
+    named = [name for cell in re.findall(r"^\| (`.*?) \|", table, re.MULTILINE) for name in _spans(cell)]
+    assert sorted(named) == sorted(field.name for field in dataclasses.fields(Claim))
+
+
+def test_request_of_the_page_is_one_of_those_it_asks(page):
+    assert real_request(MAIN[0], "live-t0") == json.loads(pages.blocks(page(DESK), "json")[-1])
+
+
+def test_real_requests_of_the_page_come_to_what_it_shows(outputs, measured, tmp_path, capsys, monkeypatch):
+    file = tmp_path / "requests.jsonl"
+    asked = [real_request(case, f"live-{case['id']}") for case in MAIN]
+    file.write_text("".join(json.dumps(one) + "\n" for one in asked))
+    monkeypatch.setenv("COLUMNS", str(WIDE))
+    with Server(CaseReader(cases())) as server:
+        into = str(tmp_path / "into")
+        assert main(["shadow", str(measured.folder), str(file), "--host", server.url, "--into", into]) == 0
+    printed, wrote, _ = capsys.readouterr().out.partition("wrote ")
+    assert wrote
+    assert len(FOLDER) == len(measured.folder.name)
+    assert printed.replace(measured.folder.name, FOLDER) == outputs["shadow"]

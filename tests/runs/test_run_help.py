@@ -15,10 +15,15 @@ tokenbench: token cost and accuracy studies:
                         Address of a server (default: $OLLAMA_HOST, else
                         http://127.0.0.1:11434). May be given several times:
                         with -n, each worker asks one of them.
+  --tokenbench-study=NAMES
+                        Run these studies only, by name, separated by commas;
+                        all: every one, also those that are opt-in and otherwise
+                        run only when their file is named.
   --tokenbench-conditions=IDS
                         Run these conditions only, separated by commas.
-  --tokenbench-quick    A quick look instead of the protocol: the first four
-                        documents, shortened, and their questions.
+  --tokenbench-quick    A quick look instead of the study: the first four
+                        documents, shortened, and their questions; of a study
+                        over blocks a few cases and arms.
   --tokenbench-reports=DIR
                         Folder for the run folders (default: reports).
   --tokenbench-html=ON  on (default): a run's end writes report.html. off: only
