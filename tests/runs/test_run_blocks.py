@@ -49,10 +49,10 @@ def test_study_that_is_opt_in_is_left_out_and_one_line_says_so(make_project, ser
 @pytest.mark.parametrize(
     ("arguments", "studies"),
     [
-        (["test_blocks.py"], {"blocks"}),
-        (["--tokenbench-study=blocks"], {"blocks"}),
-        (["--tokenbench-study=all"], {"blocks", "small"}),
-        (["test_small.py", "--tokenbench-study=small"], {"small"}),
+        (["test_blocks.py"], ["blocks"]),
+        (["--tokenbench-study=blocks"], ["blocks"]),
+        (["--tokenbench-study=all"], ["blocks", "small"]),
+        (["test_small.py", "--tokenbench-study=small"], ["small"]),
     ],
     ids=" ".join,
 )
