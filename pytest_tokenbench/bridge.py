@@ -110,11 +110,11 @@ class Bridge:
             raise pytest.UsageError("\n".join(self._faults))
         unknown = [name for name in self.settings.studies or () if name not in {*self._seen, ALL_STUDIES}]
         if unknown and self._seen and not self.is_worker:
-            known = ", ".join(sorted(self._seen))
-            raise pytest.UsageError(
-                f"--tokenbench-study: no study {unknown[0]!r} was collected; there are {known}, and "
-                f"{ALL_STUDIES} for all of them"
-            )
+            names = sorted(self._seen)
+            known = f"there are {', '.join(names)}, and {ALL_STUDIES} for all of them"
+            if len(names) == 1:
+                known = f"there is only {names[0]}"
+            raise pytest.UsageError(f"--tokenbench-study: no study {unknown[0]!r} was collected; {known}")
 
     def refuse(self, function: str) -> None:
         """Has `check` tell that a study's test function, named by its test id, does not stand for single trials."""

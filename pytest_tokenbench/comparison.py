@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from pytest_tokenbench import resume, statistics
+from pytest_tokenbench.ablation import side_by_side
 from pytest_tokenbench.measures import MEASURES
 from pytest_tokenbench.records import Observation, Question, Status
 from pytest_tokenbench.results import Results, Unavailable
@@ -50,18 +51,20 @@ def build(a: Run, b: Run, names: tuple[str, str] = ("the first run", "the second
     figures; `slices` has figures by slice, value, condition and measure, the document being a slice; `changes` every
     question whose outcome changed, with both runs' answers; `warnings` sentences. A figure is {"first", "second",
     "difference", "low", "high", "n", "zero_width"}, shares from 0 to 1, with "worst" beside where trials are missing
-    that the other run has (see `_worst`), or {"unavailable": reason}.
+    that the other run has (see `_worst`), or {"unavailable": reason}. Of two runs over blocks, "ablation" has their
+    findings side by side, and cases are no slices, since each has a document of its own.
 
     Raises:
         CompareError: They have no question or no condition in common.
     """
     pairs = _Pairs.of(a, b, names)
-    figures = _figures(pairs)
-    return {
+    found = side_by_side.findings(a, b)
+    figures = _figures(pairs, by_document=found is None)
+    made = {
         "format": FORMAT,
         "first": _run(a, names[0]),
         "second": _run(b, names[1]),
-        "warnings": [*_warnings(a, b), *pairs.left_out()],
+        "warnings": [*_warnings(a, b), *side_by_side.decided_otherwise(a, b), *pairs.left_out()],
         "questions": len(pairs.questions),
         "answerable": sum(question.answerable for question in pairs.questions),
         "documents": len({question.document for question in pairs.questions}),
@@ -74,6 +77,7 @@ def build(a: Run, b: Run, names: tuple[str, str] = ("the first run", "the second
         "slices": _nested(figures),
         "changes": [change for name in pairs.conditions for change in pairs.changes(name)],
     }
+    return made if found is None else made | {"ablation": found}
 
 
 def _run(run: Run, name: str) -> Json:
@@ -211,9 +215,9 @@ def _column(results: Results, measure: str, condition: str) -> FloatArray:
         return np.full(len(results.questions), np.nan)
 
 
-def _figures(pairs: _Pairs) -> dict[_Place, Json]:
+def _figures(pairs: _Pairs, *, by_document: bool) -> dict[_Place, Json]:
     """Every figure: over all questions under the slice "", and for each value of each slice, a document being one."""
-    columns = dict(_columns(pairs))
+    columns = dict(_columns(pairs, by_document=by_document))
     paired = [place for place, (first, second) in columns.items() if not np.isnan(first - second).all()]
     made: dict[_Place, Json] = {}
     for start in range(0, len(paired), _AT_ONCE):
@@ -228,10 +232,10 @@ def _figures(pairs: _Pairs) -> dict[_Place, Json]:
     return {place: made[place] for place in columns if place in made}
 
 
-def _columns(pairs: _Pairs) -> Iterator[tuple[_Place, tuple[FloatArray, FloatArray]]]:
+def _columns(pairs: _Pairs, *, by_document: bool) -> Iterator[tuple[_Place, tuple[FloatArray, FloatArray]]]:
     inside: dict[tuple[str, str], list[bool]] = {}
     for number, question in enumerate(pairs.questions):
-        for key in [*question.slices.items(), (DOCUMENT, question.document)]:
+        for key in [*question.slices.items(), *([(DOCUMENT, question.document)] if by_document else [])]:
             inside.setdefault(key, [False] * len(pairs.questions))[number] = True
     for condition, measure in itertools.product(pairs.conditions, COMPARED):
         first, second = pairs.columns(measure, condition)

@@ -1,14 +1,18 @@
-"""What probability laws give without data: quantiles of Student's t, and the bound on what was never seen."""
+"""What probability laws give without data: quantiles of Student's t, and bounds on shares of which few or none are seen."""
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import count
 
 _PRECISION = 1e-15
 _SMALLEST_P = 1e-100
+_HALVINGS = 60
 
 
-def unseen_bound(sizes: Sequence[int], weights: Sequence[float] | None = None, level: float = 0.95) -> float:
+def unseen_bound(
+    sizes: Sequence[float], weights: Sequence[float] | None = None, level: float = 0.95
+) -> float:
     """The largest share that something can have which none of so many units showed: the upper end for 0 of n.
 
     For one group of n units that is 1 - a^(1/n), a = (1 - level) / 2 (Clopper & Pearson 1934). With several groups of
@@ -22,7 +26,7 @@ def unseen_bound(sizes: Sequence[int], weights: Sequence[float] | None = None, l
     if not sizes or min(sizes) < 1 or len(shares) != len(sizes) or min(shares) <= 0:
         raise ValueError("groups have a size and a weight each, all of them positive")
     groups = sorted(zip(sizes, shares, strict=True), key=lambda group: group[0] / group[1])
-    exponent, log_tail, total = 0.0, math.log(tail_of(level)), 0
+    exponent, log_tail, total = 0.0, math.log(tail_of(level)), 0.0
     for place, (size, weight) in enumerate(groups):
         # The multiplier with which the groups up to here alone come to the chance a; the next may add nothing.
         exponent += size * math.log(size / weight)
@@ -34,6 +38,29 @@ def unseen_bound(sizes: Sequence[int], weights: Sequence[float] | None = None, l
     return math.fsum(
         weight * max(0.0, 1 - math.exp(log_multiplier) * size / weight) for size, weight in groups
     )
+
+
+@lru_cache(maxsize=4096)
+def share_bound(count: float, n: float, level: float = 0.95) -> float:
+    """The largest share that something can have which `count` of `n` units showed: the exact upper end.
+
+    It is the share with which so few, or fewer, have the chance a = (1 - level) / 2 (Clopper & Pearson 1934): the root of
+    I_{1-p}(n - count, count + 1) = a, found by halving. `count` need not be whole, as where units were asked several
+    times; between whole numbers the bound rises steadily.
+
+    Raises ValueError for a count that is negative or above `n`, and for an `n` below 1.
+    """
+    if not 0 <= count <= n or n < 1:
+        raise ValueError(f"a count from 0 to n is needed, and an n of 1 or more, got {count} of {n}")
+    tail = tail_of(level)
+    # What is left of the last unit is too little to tell from a unit.
+    if n - count < _PRECISION * n:
+        return 1.0
+    low, high = count / n, 1.0
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _beta(n - count, count + 1, 1 - middle) > tail else (low, middle)
+    return high
 
 
 def student_t_quantile(p: float, df: float) -> float:
@@ -71,6 +98,16 @@ def _t_tail_and_density(t: float, df: float) -> tuple[float, float]:
     if x < (df + 2) / (df + 5):
         return t * density / df * _beta_fraction(df / 2, 0.5, x), density
     return 0.5 - t * density * _beta_fraction(0.5, df / 2, ratio / (1 + ratio)), density
+
+
+def _beta(a: float, b: float, x: float) -> float:
+    """The regularised incomplete beta function I_x(a, b)."""
+    if not 0 < x < 1:
+        return float(x >= 1)
+    log_front = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)
+    if x < (a + 1) / (a + b + 2):
+        return math.exp(log_front) / a * _beta_fraction(a, b, x)
+    return 1 - math.exp(log_front) / b * _beta_fraction(b, a, 1 - x)
 
 
 def _beta_fraction(a: float, b: float, x: float) -> float:

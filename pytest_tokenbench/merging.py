@@ -42,12 +42,14 @@ class MergeError(RunError):
 class Joined:
     """The run that others were joined into. `conditions` are those it has trials of.
 
-    `missing` tells by condition how many of all trials of these conditions are not measured, in words.
+    `missing` tells by condition how many of all trials of these conditions are not measured, in words. `waiting` are the
+    arms of later stages that none of the parts asked: no shard has all the trials that decide them.
     """
 
     run: Run
     conditions: tuple[str, ...]
     missing: tuple[str, ...]
+    waiting: tuple[str, ...] = ()
 
 
 def join(parts: Mapping[str, Run]) -> Joined:
@@ -74,6 +76,10 @@ def join(parts: Mapping[str, Run]) -> Joined:
         for place in product(conditions, (q.id for q in first.questions), range(first.repeats))
     ]
     record = _record([run.record for _, run in named], len(every))
+    waiting = _waiting(record, conditions)
+    if waiting:
+        doubt = f"when its parts were merged, {len(waiting)} arms of later stages had not been asked in any; to go on asks them"
+        record = replace(record, doubts=(*record.doubts, doubt))
     run = Run(record, observations, made, decisions=_decisions(named))
     done = resume.finished(run).keys()
     missing = []
@@ -81,7 +87,7 @@ def join(parts: Mapping[str, Run]) -> Joined:
         lacking = sum(key.condition == name and key not in done for key in every)
         if lacking:
             missing.append(f"{name} {lacking:,} of {len(every) // len(conditions):,}")
-    return Joined(run, conditions, tuple(missing))
+    return Joined(run, conditions, tuple(missing), waiting)
 
 
 def write(reports: Path, run: Run) -> Path:
@@ -160,6 +166,11 @@ def _check_alike(named: Sequence[tuple[str, Run]]) -> None:
         if found:
             told = "; ".join(f"{one.what} ({one.old} there, {one.new} here)" for one in found)
             raise MergeError(f"{name} is no part of the same run as {first}: not the same are {told}")
+
+
+def _waiting(record: RunRecord, asked: Sequence[str]) -> tuple[str, ...]:
+    plans = record.ablation.arms if record.ablation is not None else ()
+    return tuple(plan.id for plan in plans if plan.stage and plan.id not in asked)
 
 
 def _observations(named: Sequence[tuple[str, Run]]) -> tuple[Observation, ...]:

@@ -116,10 +116,11 @@ def widened(estimate: Estimate, bound: float, low: float = -1.0, high: float = 1
     return Unvaried(mean, max(low, mean - bound), min(high, mean + bound), estimate.n)
 
 
-def allowing(estimate: Estimate, bound: float) -> Estimate:
-    """A difference of shares as `widened` by `bound`, its upper end nowhere below it."""
-    found = widened(estimate, bound)
-    return found if found.high is None or found.high >= bound else replace(found, high=bound)
+def reaching(estimate: Estimate, least: float, most: float = math.inf) -> Estimate:
+    """The estimate with its upper end raised to `least`, and then brought down to `most`; no end where it has none."""
+    if estimate.high is None:
+        return estimate
+    return replace(estimate, high=min(max(estimate.high, least), most))
 
 
 def stratified(

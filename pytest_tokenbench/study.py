@@ -156,6 +156,8 @@ class Study:
         found = [
             f"{here}: condition {one.id}: {fault}" for one in self.conditions for fault in _miscounts(one)
         ]
+        if not isinstance(self.opt_in, bool):
+            found.append(f"{here} has opt_in={self.opt_in!r}; write True or False")
         found += [
             f"{here} has {known.count(name)} conditions {name!r}; give each its own id"
             for name in _twice(known)

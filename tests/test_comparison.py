@@ -10,7 +10,7 @@ import pytest
 from pytest_tokenbench import comparison
 from pytest_tokenbench.comparison import CompareError
 from pytest_tokenbench.gates import Gate
-from pytest_tokenbench.records import ModelInfo, Observation, Outcome, Question, Scores
+from pytest_tokenbench.records import Decision, ModelInfo, Observation, Outcome, Question, Scores
 from pytest_tokenbench.reporting import comparison as shown
 from pytest_tokenbench.results import Results
 from pytest_tokenbench.run_folder import Run
@@ -241,6 +241,46 @@ def test_what_could_have_changed_a_number_is_warned_of_in_words(was, now, warnin
     made = comparison.build(first(**was), second(**now))
     assert [one for one in made["warnings"] if one.startswith(warning)], made["warnings"]
     assert any(f"warning: {warning}"[:40] in line for line, _ in shown.summary(made, 300))
+
+
+def test_arms_that_were_decided_otherwise_are_warned_of_with_what_each_leaves_out():
+    was = (
+        Decision("composed", left_out=("system", "tail")),
+        Decision("pair-a-b", left_out=("a", "b")),
+        Decision("no-a-1", needless="a came out removable"),
+        Decision("no-b-1"),
+        Decision("filler-a", lengths={"s1": 3}),
+        Decision("only-here", left_out=("a",)),
+    )
+    now = (
+        Decision("composed", left_out=("tail",)),
+        Decision("pair-a-b", left_out=("b", "a")),
+        Decision("no-a-1"),
+        Decision("no-b-1", needless="b came out removable"),
+        Decision("filler-a", lengths={"s1": 4}),
+    )
+    made = comparison.build(replace(first(), decisions=was), replace(first(), decisions=now))
+    assert made["warnings"] == [
+        (
+            "the arm composed is not the same: it leaves out system, tail in the first run, tail in the second, so that "
+            "its figures are those of different prompts"
+        ),
+        "asked in the first run alone, since earlier trials made it needless in the other: no-b-1",
+        "asked in the second run alone, since earlier trials made it needless in the other: no-a-1",
+    ]
+
+
+def test_a_table_with_more_columns_than_there_is_room_for_stands_in_parts():
+    conditions = ("A", *(f"condition-{number:02}" for number in range(20)))
+    trials = [trial for name in conditions for trial in observations({1}, name)]
+    many = run(*trials, conditions=conditions)
+    made = comparison.build(many, many)
+    lines = [line for line, _ in shown.summary(made, 80)]
+    assert max(map(len, lines)) <= 80
+    heads = [line.split() for line in lines if line.startswith("points by kind")]
+    assert len(heads) > 1
+    assert [name for head in heads for name in head[4:]] == list(conditions)
+    assert all(sum(line.startswith(kind) for line in lines) == len(heads) for kind in KINDS)
 
 
 def test_runs_that_differ_in_nothing_but_the_answers_have_no_warning(made):

@@ -16,11 +16,10 @@ from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 
 from pytest_tokenbench import statistics
-from pytest_tokenbench.distributions import student_t_quantile, unseen_bound
+from pytest_tokenbench.distributions import share_bound, student_t_quantile, unseen_bound
 from pytest_tokenbench.statistics import (
     Estimate,
     Unvaried,
-    allowing,
     benjamini_hochberg,
     bootstrap_estimate,
     bootstrap_means,
@@ -29,6 +28,7 @@ from pytest_tokenbench.statistics import (
     discordance,
     frontier_area,
     percentile_interval,
+    reaching,
     reweight,
     stratified,
     t_interval,
@@ -235,11 +235,25 @@ def test_an_interval_without_width_is_widened_within_its_scale_and_stays_flagged
         assert widened(one, 0.5) is one
 
 
-def test_an_upper_end_is_no_lower_than_what_so_many_without_a_loss_allow():
-    assert allowing(Estimate(-0.1, -0.3, 0.0, 9), 0.2) == Estimate(-0.1, -0.3, 0.2, 9)
-    assert allowing(Estimate(0.0, 0.0, 0.0, 9), 0.2) == Unvaried(0.0, -0.2, 0.2, 9)
+def test_an_upper_end_is_raised_to_the_least_and_brought_down_to_the_most_that_there_can_be():
+    assert reaching(Estimate(-0.1, -0.3, 0.0, 9), 0.2) == Estimate(-0.1, -0.3, 0.2, 9)
+    assert reaching(Unvaried(0.1, 0.0, 0.4, 9), 0.2, 0.3) == Unvaried(0.1, 0.0, 0.3, 9)
     for one in (Estimate(0.1, 0.0, 0.2, 9), Estimate(0.1, None, None, 1)):
-        assert allowing(one, 0.2) is one
+        assert reaching(one, 0.2) == one
+
+
+@given(n=st.integers(1, 400), level=st.sampled_from([0.8, 0.95, 0.99]), data=st.data())
+def test_the_bound_on_a_share_is_the_upper_end_of_scipy_s_exact_interval(n, level, data):
+    seen = data.draw(st.integers(0, n))
+    exact = scipy.stats.beta.ppf(1 - (1 - level) / 2, seen + 1, n - seen) if seen < n else 1.0
+    assert share_bound(seen, n, level) == pytest.approx(exact, rel=1e-9)
+    assert share_bound(0, n, level) == pytest.approx(unseen_bound([n], level=level), rel=1e-9)
+
+
+@given(n=st.integers(1, 400), count=st.floats(0, 1), more=st.floats(0, 1))
+def test_the_bound_on_a_share_rises_with_the_count_between_whole_numbers_too(n, count, more):
+    first, second = sorted((count * n, more * n))
+    assert first / n <= share_bound(first, n) <= share_bound(second, n) + 1e-9
 
 
 def test_clustered_interval_gives_the_worked_numbers():
@@ -642,6 +656,9 @@ def test_points_at_one_position_stand_in_the_order_of_their_heights():
         (lambda: reweight({"a": [1.0], "b": [1.0]}, {"a": 1.5, "b": -0.5}), "non-negative"),
         (lambda: reweight({"a": None}, {"a": 1.0}), "no slice with a target share has data"),
         (lambda: unseen_bound([]), "groups have a size and a weight each"),
+        (lambda: share_bound(-1, 3), "a count from 0 to n is needed"),
+        (lambda: share_bound(4, 3), "a count from 0 to n is needed"),
+        (lambda: share_bound(0, 0), "an n of 1 or more"),
         (lambda: unseen_bound([0]), "groups have a size and a weight each"),
         (lambda: unseen_bound([3, 4], [1.0]), "groups have a size and a weight each"),
         (lambda: unseen_bound([3, 4], [1.0, 0.0]), "groups have a size and a weight each"),

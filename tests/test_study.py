@@ -40,6 +40,12 @@ class TestFaults:
         (fault,) = declared(FullText("A"), Chunks("B2", top=2), baseline="Z").faults()
         assert fault.endswith("study 'made' has the unknown baseline 'Z'; its conditions are A, B2")
 
+    def test_opt_in_that_is_neither_true_nor_false(self):
+        made = declared(FullText("A"))
+        made.opt_in = "no"
+        (fault,) = made.faults()
+        assert fault.endswith("has opt_in='no'; write True or False")
+
     def test_no_condition(self):
         (fault,) = declared().faults()
         assert fault.endswith("study 'made' has no condition")

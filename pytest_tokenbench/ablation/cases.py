@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from pytest_tokenbench import scoring
-from pytest_tokenbench.ablation.design import BETWEEN
+from pytest_tokenbench.ablation.design import BETWEEN, unit_id
+from pytest_tokenbench.ablation.requests import few
 from pytest_tokenbench.corpus import files, passages, schema
 from pytest_tokenbench.corpus.faults import CorpusError, Fault
 from pytest_tokenbench.records import Block, Document, OriginalSource, Question, Unit
@@ -65,6 +66,16 @@ class Cases:
             for document in self.documents
         }
 
+    @property
+    def support(self) -> dict[str, tuple[tuple[tuple[str, ...], ...], ...]]:
+        """By case, for each gold string and each of its parts, the units that the part stands in."""
+        return {
+            question.id: tuple(
+                tuple(_holding(document, part) for part in scoring.parts(gold)) for gold in question.golds
+            )
+            for document, question in zip(self.documents, self.questions, strict=True)
+        }
+
 
 def load(path: Path, shown: str) -> Cases:
     """The cases of a file, with every fault that its schema does not see.
@@ -74,12 +85,13 @@ def load(path: Path, shown: str) -> Cases:
     """
     raw = files.read_bytes(path, shown)
     value = files.parse_json(files.decode(raw, shown), shown)
-    faults = schema.check(value, SCHEMA, shown, "case", PACKAGE)
+    faults = _departures(value, shown)
     if faults:
-        raise CorpusError(faults)
+        raise CorpusError(few(faults, shown))
     documents = tuple(_document(entry, value, shown) for entry in value["cases"])
     questions = tuple(map(_question, value["cases"]))
-    found = [*_block_faults(value), *_set_faults(value)]
+    found = [*_block_faults(value), *_shared_faults(value), *_set_faults(value)]
+    found += _repeated(questions, documents)
     for entry, document, question in zip(value["cases"], documents, questions, strict=True):
         where = f'case "{question.id}"'
         found += [(where, sentence) for sentence in _unit_faults(entry, value)]
@@ -91,8 +103,52 @@ def load(path: Path, shown: str) -> Cases:
         blocks=tuple(value["blocks"]),
         sha256=files.sha256(raw),
         name=value["name"],
-        faults=tuple(Fault(shown, where, sentence) for where, sentence in dict.fromkeys(found)),
+        faults=tuple(few([Fault(shown, *told) for told in dict.fromkeys(found)], shown)),
     )
+
+
+def _departures(value: Any, shown: str) -> list[Fault]:
+    """Where the file departs from its schema, a mistyped key of a case being no block of it."""
+    checked, strange = value, []
+    if isinstance(value, dict) and isinstance(value.get("cases"), list) and _are_names(value.get("blocks")):
+        known = dict.fromkeys((*_KEYS, *value["blocks"]))
+        entries = [entry if isinstance(entry, dict) else {} for entry in value["cases"]]
+        strange = [
+            Fault(shown, _case(entry, number), sentence)
+            for number, entry in enumerate(entries, 1)
+            for sentence in (*_unknown_keys(entry, known), *_rank_kinds(entry))
+        ]
+        checked = value | {
+            "cases": [
+                {key: its for key, its in entry.items() if key in known} if isinstance(entry, dict) else entry
+                for entry in value["cases"]
+            ]
+        }
+    return [*schema.check(checked, SCHEMA, shown, "case", PACKAGE), *strange]
+
+
+def _are_names(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
+def _case(entry: Mapping[str, Any], number: int) -> str:
+    """A case as schema faults name it: by its id, or by its number where it has none."""
+    name = entry.get("id")
+    return f'case "{name}"' if isinstance(name, str) and name else f"case {number}"
+
+
+def _unknown_keys(entry: Mapping[str, Any], known: Mapping[str, None]) -> Iterator[str]:
+    unknown = [key for key in entry if key not in known]
+    if unknown:
+        names = ", ".join(f'"{key}"' for key in unknown)
+        yield f"unknown key {names}; known are {', '.join(known)}"
+
+
+def _rank_kinds(entry: Mapping[str, Any]) -> Iterator[str]:
+    """A rank of 1.0, which JSON Schema takes for an integer and no list takes for a place."""
+    rank = entry.get("gold_rank")
+    if isinstance(rank, float) and rank.is_integer():
+        yield f'key "gold_rank" must be a whole number or null, found {rank}'
 
 
 def _question(entry: Mapping[str, Any]) -> Question:
@@ -145,6 +201,15 @@ def _units(given: Sequence[Any], known: Mapping[str, str]) -> Iterator[Unit]:
             yield Unit(known[one["id"]], float(one["score"]))
 
 
+def _holding(document: Document, part: str) -> tuple[str, ...]:
+    return tuple(
+        unit_id(block.name, place)
+        for block in document.blocks
+        for place, unit in enumerate(block.units, 1)
+        if scoring.contains(unit.text, part)
+    )
+
+
 def _scores(block: Block) -> tuple[float, ...] | None:
     scores = tuple(unit.score for unit in block.units if unit.score is not None)
     return scores if scores and len(scores) == len(block.units) else None
@@ -166,6 +231,34 @@ def _block_faults(value: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield 'key "shared"', f'names the unknown block "{name}"; known are {known}'
 
 
+def _shared_faults(value: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What is wrong with the units that cases share, told once and not for each of these."""
+    for name, given in value.get("shared", {}).items():
+        if any(not text.strip() for text in given):
+            yield 'key "shared"', f'the block "{name}" has an empty unit; leave it out'
+    for name in value["blocks"]:
+        if _is_nowhere(name, value):
+            yield 'key "shared"', f'lacks the block "{name}", and no case gives its own; give it a text'
+
+
+def _is_nowhere(block: str, value: Mapping[str, Any]) -> bool:
+    """Whether neither the file nor any of its several cases gives a block."""
+    return len(value["cases"]) > 1 and not any(_given(entry, value, block) for entry in value["cases"])
+
+
+def _repeated(questions: Sequence[Question], documents: Sequence[Document]) -> Iterator[tuple[str, str]]:
+    """Cases that ask what another one asks. Follow-ups may: what they ask for depends on what was said before."""
+    seen: dict[tuple[str, str], str] = {}
+    for question, document in zip(questions, documents, strict=True):
+        words = " ".join(question.question.casefold().split())
+        first = seen.setdefault((words, document.text if question.follow_up else ""), question.id)
+        if first != question.id:
+            yield (
+                f'case "{question.id}"',
+                f'asks what the case "{first}" asks, which would count twice; keep one, or ask otherwise',
+            )
+
+
 def _set_faults(value: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """What is wrong with the passages and the cases as a whole, each with its place."""
     for name, text in value.get("passages", {}).items():
@@ -180,15 +273,11 @@ def _set_faults(value: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _unit_faults(entry: Mapping[str, Any], value: Mapping[str, Any]) -> Iterator[str]:
     """What is wrong with a case's units as the file gives them."""
-    unknown = [key for key in entry if key not in _KEYS and key not in value["blocks"]]
-    if unknown:
-        names = ", ".join(f'"{key}"' for key in unknown)
-        yield f"unknown key {names}; known are {', '.join(dict.fromkeys((*_KEYS, *value['blocks'])))}"
     for name in value["blocks"]:
         given = _given(entry, value, name)
-        if not given:
+        if not given and not _is_nowhere(name, value):
             yield f'the block "{name}" has no text; give the case one, or all cases in "shared"'
-        if any(isinstance(one, str) and not one.strip() for one in given):
+        if name in entry and any(isinstance(one, str) and not one.strip() for one in given):
             yield f'the block "{name}" has an empty unit; leave it out'
         yield from _retrieval_faults(name, given, value.get("passages", {}))
 

@@ -45,7 +45,9 @@ class Claim:
     """That `value` of the tokens is needed, in words in `claim`. Shares from 0 to 1, tokens as means per case.
 
     An oracle's claim is a ceiling and carries its note. `composition_checked` says whether what came out removable was
-    left out together too; where it was not, `composition_note` says why. `coverage_gap` says what the set does not cover.
+    left out together too, `composition_holds` whether that came out removable as well and cleared the stress cases, None
+    where nothing was to be left out or that is not known. Where it is not true `composition_note` says why.
+    `coverage_gap` says what the set does not cover.
     `churn` is None where it was not measured.
 
     Raises:
@@ -69,6 +71,7 @@ class Claim:
     oracle: bool
     oracle_note: str | None
     composition_checked: bool
+    composition_holds: bool | None
     composition_note: str | None
     coverage_gap: str
     composed: Composed | None
@@ -92,8 +95,10 @@ class Claim:
             )
         if self.composition_checked is not (self.composed is not None):
             raise ValueError("the composition is checked if and only if the composed arm's result is there")
-        if self.composition_checked is bool(self.composition_note and self.composition_note.strip()):
-            raise ValueError("a claim whose composition is not checked says why, and no other claim does")
+        if self.composition_holds is not None and not self.composition_checked:
+            raise ValueError("whether the composition holds is known only where it is checked")
+        if (self.composition_holds is True) is bool(self.composition_note and self.composition_note.strip()):
+            raise ValueError("a claim whose composition does not hold says why, and no other claim does")
         if self.cases < 1 or self.repeats < 1 or not self.total_tokens > 0:
             raise ValueError("a claim rests on cases, on repeats and on tokens")
         if not math.isclose(self.value, self.needed_tokens / self.total_tokens, rel_tol=1e-6, abs_tol=1e-9):
@@ -117,7 +122,8 @@ class Claim:
             model=ClaimedModel(record.model.name, record.model.digest),
             measured_at=record.finished or record.started,
             composition_checked=is_checked,
-            composition_note=None
+            composition_holds=composed["holds"] if is_checked else None,
+            composition_note=composed["note"]
             if is_checked
             else f"not checked: {composed.get('unavailable') or drop.get('unavailable')}",
             coverage_gap=coverage_gap(ablation),
@@ -137,6 +143,7 @@ def claims(ablation: Json, record: RunRecord) -> list[Claim]:
     if "estimate" not in ablation["baseline"]:
         return []
     found = []
+    back = _put_back(ablation)
     needed, oracle = ablation["needed_fraction"], ablation["oracle"]
     if "estimate" in needed:
         text = f"Of the tokens of the prompt's blocks {100 * needed['estimate']:.1f}% stand in blocks that are needed"
@@ -145,7 +152,7 @@ def claims(ablation: Json, record: RunRecord) -> list[Claim]:
                 ablation,
                 record,
                 needed,
-                claim=f"{text}: leaving one out costs {100 * ablation['threshold']:g} points or more, or may do so.",
+                claim=f"{text}: leaving one out costs {100 * ablation['threshold']:g} points or more, or may do so.{back}",
                 needed_tokens=needed["needed_tokens"],
                 total_tokens=needed["total_tokens"],
                 oracle=False,
@@ -159,7 +166,7 @@ def claims(ablation: Json, record: RunRecord) -> list[Claim]:
                 ablation,
                 record,
                 oracle["fraction"],
-                claim=f"An oracle that knows each case would send {100 * share:.1f}% of the tokens of the blocks.",
+                claim=f"An oracle that knows each case would send {100 * share:.1f}% of the tokens of the blocks.{back}",
                 needed_tokens=oracle["tokens"],
                 total_tokens=oracle["total_tokens"],
                 oracle=True,
@@ -167,6 +174,16 @@ def claims(ablation: Json, record: RunRecord) -> list[Claim]:
             )
         )
     return found
+
+
+def _put_back(ablation: Json) -> str:
+    """What counts as needed although it came out removable, as a sentence to go on with; empty if nothing does."""
+    back = ablation["needed_fraction"].get("put_back")
+    if not back:
+        return ""
+    is_measured = "estimate" in ablation["composed"].get("drop", {})
+    why = "leaving all of it out together does not hold" if is_measured else "this was not measured together"
+    return f" What came out removable one by one ({', '.join(back)}) counts as needed, since {why}."
 
 
 def coverage_gap(ablation: Json) -> str:

@@ -1,7 +1,7 @@
 """What an ablation is made of: its blocks, its arms and the stages they are asked in. Imports nothing of ours."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import combinations
@@ -109,7 +109,8 @@ class Ablation:
 
     `cases` and `sha256` are the set's name and its file's sum. `production` has by kind of slice the shares that its
     slices have where the prompts are used. `words` and `scores` have by case and block those of each unit; only blocks
-    whose units were retrieved have scores. A `quick` one has too few cases for findings, and composes what lost less than
+    whose units were retrieved have scores. `support` has by case, for each gold string and each of its parts, the units
+    that the part stands in; it is empty where that was not recorded. A `quick` one has too few cases for findings, and composes what lost less than
     the threshold in these.
     """
 
@@ -122,6 +123,7 @@ class Ablation:
     words: dict[str, dict[str, tuple[int, ...]]] = field(default_factory=dict)
     scores: dict[str, dict[str, tuple[float, ...]]] = field(default_factory=dict)
     quick: bool = False
+    support: dict[str, tuple[tuple[tuple[str, ...], ...], ...]] = field(default_factory=dict)
 
 
 def unit_id(block: str, number: int | None) -> str:
@@ -135,10 +137,12 @@ def arms(
     selector: Sequence[float] = (),
     *,
     quick: bool = False,
+    scored: Collection[str] | None = None,
 ) -> tuple[ArmPlan, ...]:
     """Every arm of an ablation, in the order of stages; of a quick one the base, one per block, and the composed.
 
-    `units` has by block the largest number of units it has in a case, `selector` the scores to select from.
+    `units` has by block the largest number of units it has in a case, `selector` the scores to select from,
+    and `scored` are the blocks whose units have scores: None for all that are ranked.
 
     Raises:
         ValueError: Two arms would have the same id, or there is nothing to select from.
@@ -148,7 +152,7 @@ def arms(
     if quick:
         made.append(ArmPlan("composed", ArmKind.COMPOSED))
     else:
-        made += _selected(blocks, selector)
+        made += _selected(blocks, selector, scored)
         made.append(ArmPlan("again", ArmKind.AGAIN))
         made += [ArmPlan(f"filler-{block.name}", ArmKind.FILLER, (block.name,)) for block in blocks]
         for block in blocks:
@@ -169,10 +173,15 @@ def arms(
     return tuple(made)
 
 
-def _selected(blocks: Sequence[BlockPlan], selector: Sequence[float]) -> list[ArmPlan]:
+def _selected(
+    blocks: Sequence[BlockPlan], selector: Sequence[float], scored: Collection[str] | None
+) -> list[ArmPlan]:
     ranked = tuple(block.name for block in blocks if block.parts is Parts.RANKED)
     if selector and not ranked:
         raise ValueError('a selector needs a block of ranked units; declare one with parts="ranked"')
+    ranked = ranked if scored is None else tuple(name for name in ranked if name in scored)
+    if selector and not ranked:
+        raise ValueError("a selector needs scores, and no block of ranked units has any in the cases")
     return [
         ArmPlan(f"select-{_number(score)}", ArmKind.SELECTED, ranked, score=float(score))
         for score in selector

@@ -1,12 +1,13 @@
 """What a drop says of the part that was left out: needed, removable on this set, or undecided. Pure functions."""
 
-import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from pytest_tokenbench.statistics import Estimate, Unvaried
+from pytest_tokenbench.ablation.losses import Group, at_least, with_cases
+from pytest_tokenbench.statistics import Estimate
 
-_TAIL = 0.025
+_MOST_CASES = 10_000_000
 
 
 class Finding(StrEnum):
@@ -28,10 +29,13 @@ class Ruled:
     n_to_decide: int | None = None
 
 
-def rule(drop: Estimate, threshold: float, floor: float | None, base: float) -> Ruled:
+def rule(
+    drop: Estimate, threshold: float, floor: float | None, base: float, groups: Sequence[Group] = ()
+) -> Ruled:
     """The finding on a drop (a share).
 
-    `floor` is the churn floor, None where it was not measured; `base` the accuracy with every block.
+    `floor` is the churn floor, None where it was not measured; `base` the accuracy with every block; `groups` the cases
+    that the drop rests on, without which it is taken to have the fewest lost ones that it can have.
     """
     line = f"the threshold of {_points(threshold)}"
     refused = refusal(threshold, floor, base)
@@ -44,7 +48,7 @@ def rule(drop: Estimate, threshold: float, floor: float | None, base: float) -> 
         return Ruled(Finding.NEEDED, f"its drop of {_points(drop.estimate)} {ends} reaches {line}")
     if drop.high < threshold:
         return Ruled(Finding.REMOVABLE, f"its drop of {_points(drop.estimate)} {ends} stays below {line}")
-    wanted = cases_to_decide(drop, threshold)
+    wanted = cases_to_decide(drop, threshold, groups)
     said = "no number of cases would decide" if wanted is None else f"about {wanted} cases would decide"
     return Ruled(Finding.UNDECIDED, f"its drop may lie on either side of {line} {ends}; {said}", wanted)
 
@@ -64,21 +68,35 @@ def refusal(threshold: float, floor: float | None, base: float) -> str | None:
     return None
 
 
-def cases_to_decide(drop: Estimate, threshold: float) -> int | None:
-    """How many cases would decide if the drop stayed what it is, None where it stands on the threshold.
+def cases_to_decide(drop: Estimate, threshold: float, groups: Sequence[Group] = ()) -> int | None:
+    """How many cases would decide if the same shares of them were lost, None where no number would.
 
-    An interval narrows with the root of the number of cases; one without variation as `unseen_bound` does.
+    That is where the drop stands on the threshold, or so near it that more than ten million cases are wanted. More are
+    wanted than there are: an interval narrows with the root of the number of cases, and as what they allow does.
     """
-    distance = abs(drop.estimate - threshold)
-    if drop.low is None or drop.high is None or not distance:
+    if drop.low is None or drop.high is None or drop.estimate == threshold:
         return None
-    if isinstance(drop, Unvaried):
-        return math.floor(math.log(_TAIL) / math.log1p(-distance)) + 1
-    if drop.estimate > threshold:
-        return max(drop.n + 1, math.ceil(drop.n * ((drop.estimate - drop.low) / distance) ** 2))
-    # No fewer than would decide if not a single case was lost.
-    least = math.floor(math.log(_TAIL) / math.log1p(-threshold)) + 1
-    return max(drop.n + 1, least, math.ceil(drop.n * ((drop.high - drop.estimate) / distance) ** 2))
+    behind = groups or at_least(drop)
+
+    def decides(n: int) -> bool:
+        low, high = _ends(with_cases(drop, behind, n))
+        return low >= threshold if drop.estimate > threshold else high < threshold
+
+    below, above = drop.n, 2 * drop.n
+    while not decides(above):
+        below, above = above, 2 * above
+        if above > _MOST_CASES:
+            return None
+    while above - below > 1:
+        middle = (below + above) // 2
+        below, above = (below, middle) if decides(middle) else (middle, above)
+    return above
+
+
+def _ends(drop: Estimate) -> tuple[float, float]:
+    assert drop.low is not None  # noqa: S101  # for the type checker
+    assert drop.high is not None  # noqa: S101
+    return drop.low, drop.high
 
 
 def _points(share: float) -> str:

@@ -9,10 +9,11 @@ import numpy as np
 
 from pytest_tokenbench.ablation.design import Ablation, ArmKind, Parts
 from pytest_tokenbench.ablation.findings import Finding, Ruled, rule
+from pytest_tokenbench.ablation.losses import Group, allowed
 from pytest_tokenbench.distributions import unseen_bound
 from pytest_tokenbench.records import Decision, Observation, Question, Status
 from pytest_tokenbench.results import Results, Unavailable
-from pytest_tokenbench.statistics import Estimate, FloatArray, Unvaried, allowing, widened
+from pytest_tokenbench.statistics import Estimate, FloatArray, Unvaried, reaching, widened
 
 RIGHT = "accuracy"
 TOKENS = "input_tokens"
@@ -118,14 +119,19 @@ class Measured(Results):
         """By case the accuracy of the base less that of an arm, (cases,), NaN without the pair."""
         return self.column(RIGHT, self.baseline) - self.column(RIGHT, arm)
 
-    def drop_of(self, arm: str) -> Estimate:
-        """The mean drop, with the paired interval.
+    def drop_of(self, arm: str, versus: str | None = None) -> Estimate:
+        """The mean drop from the base, or from another arm, with the paired interval.
 
-        Its upper end is never less than what so many cases without any loss still allow: resamples of one or two cases
+        Its upper end is never less than the exact bound on the share of lost cases less that of gained ones: resamples of one or two cases
         that differ know less than that.
         """
-        found = turned(self.paired_difference(RIGHT, arm, self.baseline))
-        return allowing(found, unseen_bound([found.n]))
+        above = self.baseline if versus is None else versus
+        found = turned(self.paired_difference(RIGHT, arm, above))
+        return allowed(found, self._groups(arm, above))
+
+    def _groups(self, arm: str, versus: str) -> tuple[Group, ...]:
+        drops = self.column(RIGHT, versus) - self.column(RIGHT, arm)
+        return (Group.of(drops[~np.isnan(drops)]),)
 
     def saved(self, arm: str, measure: str = TOKENS) -> Estimate:
         """By how much a measure of the base exceeds that of an arm, with its paired interval."""
@@ -134,6 +140,12 @@ class Measured(Results):
     def tokens_of(self, block: str) -> FloatArray:
         """By case the tokens of a block, measured: those of the base less those without it, (cases,)."""
         return self.column(TOKENS, self.baseline) - self.column(TOKENS, self.without(block))
+
+    def width(self, block: str) -> int:
+        """The largest number of units that a block has in a case of these."""
+        return max(
+            (len(self.ablation.words.get(case.id, {}).get(block, ())) for case in self.questions), default=0
+        )
 
     def unit_tokens(self, block: str) -> FloatArray:
         """By case the tokens of each unit of a block, (cases, units), never negative, together those of the block.
@@ -197,9 +209,11 @@ class Measured(Results):
         drops, tokens = self.drops(arm), self.tokens_of(block)
         found = self.ratio(drops * _POINTS_PER_1000, tokens, f"accuracy per 1,000 tokens of {block}")
         drop = self.drop_of(arm)
-        if not isinstance(drop, Unvaried) or drop.estimate or drop.low is None or drop.high is None:
+        if drop.low is None or drop.high is None:
             return found
         scale = _POINTS_PER_1000 / float(np.nanmean(tokens[~np.isnan(drops)]))
+        if not isinstance(drop, Unvaried) or drop.estimate:
+            return reaching(found, drop.high * scale)
         return Unvaried(found.estimate, drop.low * scale, drop.high * scale, found.n)
 
     def floor(self) -> Estimate:
@@ -256,7 +270,8 @@ class Measured(Results):
             drop = self.drop_of(arm)
         except Unavailable as reason:
             return Ruled(Finding.NOT_MEASURED, str(reason))
-        return rule(drop, self.ablation.threshold, self.floor_or_none(), self.base)
+        groups = self._groups(arm, self.baseline)
+        return rule(drop, self.ablation.threshold, self.floor_or_none(), self.base, groups)
 
     @property
     def base(self) -> float:
@@ -282,14 +297,16 @@ class Measured(Results):
     def can_be_cut(self, arm: str) -> bool:
         """Whether what an arm leaves out is removable on the main cases and, if there are stress cases, clears them.
 
-        In a quick look: whether less than the threshold was lost, whatever the interval.
+        In a quick look: whether less than the threshold was lost, whatever the interval, where there can be findings.
         """
+        found = self.ruled(arm).finding
         if self.ablation.quick:
             try:
-                return self.drop_of(arm).estimate < self.ablation.threshold
+                is_less = self.drop_of(arm).estimate < self.ablation.threshold
             except Unavailable:
                 return False
-        removable = self.ruled(arm).finding is Finding.REMOVABLE
+            return is_less and found is not Finding.REFUSED
+        removable = found is Finding.REMOVABLE
         return removable and (self.stress is None or self.clears_stress(arm) is True)
 
     def _pair_behind(self, arm: str) -> list[str]:

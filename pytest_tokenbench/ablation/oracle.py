@@ -1,15 +1,19 @@
 """Which share of the tokens is needed: by the findings on blocks, and by an oracle that knows each case."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
-from pytest_tokenbench.ablation.design import ArmKind, BlockPlan, Parts
+from pytest_tokenbench.ablation import together
+from pytest_tokenbench.ablation.design import ArmKind, BlockPlan, Parts, unit_id
 from pytest_tokenbench.ablation.findings import Finding, Ruled
 from pytest_tokenbench.ablation.measured import Measured
 from pytest_tokenbench.results import Unavailable
 from pytest_tokenbench.statistics import Estimate, FloatArray
 
+BoolArray = npt.NDArray[np.bool_]
 NOTE = (
     "a ceiling over every selector: it takes knowing each case's answer, the place of that answer among the passages and "
     "which cases are follow-ups, and is not available when a prompt is served"
@@ -37,41 +41,85 @@ def total_tokens(results: Measured) -> FloatArray:
 
 
 def by_findings(results: Measured) -> Needed:
-    """The blocks that are needed, or for which that is undecided, each whole.
+    """The blocks that count, each whole.
 
     Raises:
         Unavailable: A block has no finding.
     """
     needed = np.zeros(len(results.questions))
-    for plan in results.ablation.blocks:
-        if _found(results, plan).finding in _COUNTS:
-            needed += results.tokens_of(plan.name)
+    for name in counting_blocks(results):
+        needed += results.tokens_of(name)
     return Needed(needed, total_tokens(results))
+
+
+def counting_blocks(results: Measured) -> list[str]:
+    """The blocks that are needed, or for which that is undecided, or that the composed arm puts back.
+
+    Raises:
+        Unavailable: A block has no finding.
+    """
+    put_back = together.of(results).put_back
+    return [
+        plan.name
+        for plan in results.ablation.blocks
+        if _found(results, plan).finding in _COUNTS or plan.name in put_back
+    ]
 
 
 def by_oracle(results: Measured) -> Needed:
-    """What each case needs, to somebody who knows it.
-
-    A whole block counts whole. Of one that is taken apart unit by unit count the needed and the undecided units; all of
-    it where none is, as its units then stand in for one another. Of a ranked one count the passages down to and
-    including the gold one, of one that only follow-ups need nothing in other cases.
+    """What each case needs, to somebody who knows it: see `kept`.
 
     Raises:
-        Unavailable: A block that is taken apart has no finding.
+        Unavailable: A block has no finding.
     """
     needed = np.zeros(len(results.questions))
-    follow_up = np.array([case.follow_up for case in results.questions], dtype=bool)
-    for plan in results.ablation.blocks:
-        tokens = results.tokens_of(plan.name)
-        if plan.follow_ups_only:
-            tokens = np.where(follow_up, tokens, 0.0)
-        elif plan.parts is Parts.EACH:
-            tokens = _of_each(results, plan)
-        elif plan.parts is Parts.RANKED:
-            units = results.unit_tokens(plan.name)
-            tokens = np.where(down_to_gold(results, units.shape[1]), units, 0.0).sum(axis=1)
-        needed += tokens
+    for block, keeps in kept(results).items():
+        units = np.where(keeps, results.unit_tokens(block), 0.0).sum(axis=1)
+        needed += np.where(keeps.all(axis=1), results.tokens_of(block), units)
     return Needed(needed, total_tokens(results))
+
+
+def kept(results: Measured) -> dict[str, BoolArray]:
+    """By block what an oracle keeps of it, (cases, units).
+
+    Nothing of a block that does not count, but for one that follow-ups are said to need where the stress cases keep it
+    from being left out. Else a whole block is kept whole; of one that is taken apart unit by unit the
+    needed and the undecided units and those that the composed arm puts back, or all of it where there are none, as its
+    units then stand in for one another. Of retrieved passages those down to the gold one; of
+    a block that only follow-ups need nothing in other cases. Where what is kept of a case does not hold its answer,
+    every block that counts is kept whole.
+
+    Raises:
+        Unavailable: A block has no finding.
+    """
+    found = _by_rule(results)
+    lacking = ~holds_gold(results, found)
+    counts = set(counting_blocks(results))
+    return {name: keeps | lacking[:, None] if name in counts else keeps for name, keeps in found.items()}
+
+
+def unsupported(results: Measured) -> tuple[str, ...]:
+    """The cases whose answer is not in what the oracle would keep by its rules, so that they count whole.
+
+    Raises:
+        Unavailable: A block has no finding.
+    """
+    held = holds_gold(results, _by_rule(results))
+    return tuple(case.id for case, has in zip(results.questions, held, strict=True) if not has)
+
+
+def holds_gold(results: Measured, keeps: Mapping[str, BoolArray]) -> BoolArray:
+    """Whether by case some gold string stands whole in what is kept, (cases,); True where that was not recorded."""
+    found = np.ones(len(results.questions), dtype=bool)
+    for place, case in enumerate(results.questions):
+        golds = results.ablation.support.get(case.id)
+        if golds is None:
+            continue
+        units = {
+            unit_id(name, int(at) + 1) for name, its in keeps.items() for at in np.flatnonzero(its[place])
+        }
+        found[place] = any(all(not units.isdisjoint(part) for part in gold) for gold in golds)
+    return found
 
 
 def fraction(results: Measured, tokens: Needed) -> Estimate:
@@ -82,10 +130,17 @@ def fraction(results: Measured, tokens: Needed) -> Estimate:
     return results.ratio(tokens.needed, tokens.total, "the fraction of needed tokens")
 
 
-def down_to_gold(results: Measured, units: int) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
-    """By case which passages stand at the gold one's rank or before it, (cases, units); none where there is no gold."""
-    ranks = np.array([case.gold_rank or 0 for case in results.questions])
-    return np.arange(1, units + 1)[None, :] <= ranks[:, None]
+def down_to_gold(results: Measured, block: str, units: int) -> BoolArray:
+    """By case which passages stand at the gold one's rank or before it, (cases, units); none where there is no gold.
+
+    The rank is one among retrieved passages: of a block that has no scores in a case all units stand before it.
+    """
+    scores = results.ablation.scores
+    ranks = np.array(
+        [case.gold_rank or 0 if block in scores.get(case.id, {}) else units for case in results.questions]
+    )
+    found: BoolArray = np.arange(1, units + 1)[None, :] <= ranks[:, None]
+    return found
 
 
 def load_bearing(results: Measured, plan: BlockPlan) -> list[int] | None:
@@ -102,15 +157,37 @@ def load_bearing(results: Measured, plan: BlockPlan) -> list[int] | None:
     return [unit for unit, found in rulings.items() if found is not Finding.REMOVABLE]
 
 
-def _of_each(results: Measured, plan: BlockPlan) -> FloatArray:
-    if _found(results, plan).finding is Finding.REMOVABLE:
-        return np.zeros(len(results.questions))
-    units = load_bearing(results, plan)
-    if not units:
-        return results.tokens_of(plan.name)
-    tokens = results.unit_tokens(plan.name)
-    found: FloatArray = tokens[:, [unit - 1 for unit in units if unit <= tokens.shape[1]]].sum(axis=1)
-    return found
+def _by_rule(results: Measured) -> dict[str, BoolArray]:
+    whole = together.of(results)
+    counts = counting_blocks(results)
+    return {
+        plan.name: _kept_of(results, plan, whole, counts=plan.name in counts)
+        for plan in results.ablation.blocks
+    }
+
+
+def _kept_of(results: Measured, plan: BlockPlan, whole: together.Together, *, counts: bool) -> BoolArray:
+    shape = len(results.questions), max(1, results.width(plan.name))
+    every = np.ones(shape, dtype=bool)
+    if plan.follow_ups_only and (counts or plan.name not in whole.left_out):
+        every[[not case.follow_up for case in results.questions], :] = False
+        return every
+    if not counts:
+        return ~every
+    if plan.parts is Parts.RANKED and is_retrieved(results, plan.name):
+        return down_to_gold(results, plan.name, shape[1])
+    back = np.array([unit_id(plan.name, at + 1) in whole.put_back for at in range(shape[1])], dtype=bool)
+    units = None if plan.parts is Parts.WHOLE else load_bearing(results, plan)
+    if not units and not back.any():
+        return every
+    bears = np.array([at + 1 in (units or ()) for at in range(shape[1])], dtype=bool)
+    every[:, ~(bears | back)] = False
+    return every
+
+
+def is_retrieved(results: Measured, block: str) -> bool:
+    """Whether the units of a block have scores."""
+    return any(block in its for its in results.ablation.scores.values())
 
 
 def _found(results: Measured, plan: BlockPlan) -> Ruled:

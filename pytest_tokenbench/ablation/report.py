@@ -5,7 +5,7 @@ from collections import Counter
 
 import numpy as np
 
-from pytest_tokenbench.ablation import composition, oracle, reweighting, selector, stages
+from pytest_tokenbench.ablation import composition, oracle, reweighting, selector, stages, together
 from pytest_tokenbench.ablation.design import Ablation, ArmKind, ArmPlan, BlockPlan, Parts
 from pytest_tokenbench.ablation.findings import Finding, refusal
 from pytest_tokenbench.ablation.measured import RIGHT, TOKENS, Measured
@@ -38,7 +38,7 @@ def build(ablation: Ablation, results: Measured) -> Json:
         "oracle": _oracle(results),
         "selector": [_selecting(arm, results) for arm in selector.arms(results)],
     }
-    return made | {"notes": _notes(made, quick=ablation.quick)}
+    return made | {"notes": [*_notes(made, quick=ablation.quick), *_of_oracle(made, results)]}
 
 
 def _slices(results: Measured) -> list[Json]:
@@ -102,7 +102,7 @@ def _filler(block: str, results: Measured) -> Json:
         off = np.abs(results.column(TOKENS, arm) - results.column(TOKENS, results.baseline))
         return {
             "drop": figure(lambda: results.drop_of(arm)),
-            "length": figure(lambda: results.paired_difference(RIGHT, arm, without)),
+            "length": figure(lambda: results.drop_of(without, versus=arm)),
             "deviation": {"mean": float(np.nanmean(off)), "largest": float(np.nanmax(off))},
         }
     except Unavailable as reason:
@@ -153,6 +153,8 @@ def _not_decomposed(plan: BlockPlan, results: Measured) -> str | None:
         return None
     if plan.parts is Parts.WHOLE:
         return "it is declared as one piece"
+    if not within and not results.ablation.quick:
+        return "it has a single unit, and to leave that out is to leave out the block"
     if not within:
         return "this run does not take blocks apart"
     return stages.decision(results, within[0].id).needless or "its arms were not measured"
@@ -167,8 +169,15 @@ def _composed(results: Measured) -> Json:
         lost = composition.lost_together(results, parts)
     except Unavailable as reason:
         return {"unavailable": str(reason)}
+    whole = together.of(results)
     return {
         "left_out": list(parts),
+        "verdict": str(whole.ruled.finding),
+        "reason": whole.ruled.reason,
+        "n_to_decide": whole.ruled.n_to_decide,
+        "clears_stress": whole.clears_stress,
+        "holds": whole.holds,
+        "note": whole.note,
         "drop": figure(lambda: results.drop_of(arm)),
         "predicted": _mean(predicted + 0 * results.drops(arm)),
         "shortfall": figure(lambda: composition.shortfall(results, parts)),
@@ -218,19 +227,23 @@ def _fraction(results: Measured) -> Json:
         found = figure(lambda: oracle.fraction(results, tokens))
     except Unavailable as reason:
         return {"unavailable": str(reason)}
-    return found | _means(found, tokens, "needed_tokens")
+    whole = together.of(results)
+    back = {"put_back": list(whole.put_back), "put_back_note": whole.note if whole.put_back else None}
+    return found | _means(found, tokens, "needed_tokens") | back
 
 
 def _oracle(results: Measured) -> Json:
-    """The oracle's fraction; without one it is no oracle's and has no caveat to carry."""
+    """The oracle's fraction, or why there is none; with its caveat either way."""
+    caveat: Json = {"oracle": True, "note": oracle.NOTE}
     try:
         tokens = oracle.by_oracle(results)
         found = figure(lambda: oracle.fraction(results, tokens))
+        lacking = list(oracle.unsupported(results))
     except Unavailable as reason:
-        return {"unavailable": str(reason)}
+        return caveat | {"unavailable": str(reason)}
     if "unavailable" in found:
-        return found
-    return {"oracle": True, "note": oracle.NOTE, "fraction": found} | _means(found, tokens, "tokens")
+        return caveat | found
+    return caveat | {"fraction": found, "unsupported": lacking} | _means(found, tokens, "tokens")
 
 
 def _means(found: Json, tokens: oracle.Needed, name: str) -> Json:
@@ -245,7 +258,7 @@ def _selecting(arm: ArmPlan, results: Measured) -> Json:
         "arm": arm.id,
         "score": arm.score,
         "recovered": figure(lambda: selector.recovered(results, arm)),
-        "drop": figure(lambda: results.drop_of(arm.id)),
+        "drop": figure(lambda: selector.lost(results, arm)),
         "saved_tokens": figure(lambda: results.saved(arm.id)),
     }
 
@@ -271,6 +284,36 @@ def _notes(made: Json, *, quick: bool) -> list[str]:
     if "estimate" in made["needed_fraction"]:
         found.append("the intervals of fractions are those of the cases; the verdicts are taken as they are")
     found += _of_production(made)
+    return found
+
+
+def _of_oracle(made: Json, results: Measured) -> list[str]:
+    """What the fractions count otherwise than by the verdicts."""
+    found = []
+    lacking = made["oracle"].get("unsupported", ())
+    if lacking:
+        found.append(
+            f"in {len(lacking)} of {made['cases']} cases the answer is not in what an oracle would keep (no gold_rank, or "
+            "another one; a follow-up that is not marked; an answer that the model knows by itself): of these each block "
+            "that counts is counted whole"
+        )
+    vetoed = [
+        one["name"]
+        for one in made["blocks"]
+        if one["verdict"] == "removable" and one["clears_stress"] is False
+    ]
+    if vetoed and "estimate" in made["needed_fraction"]:
+        found.append(
+            f"not counted in the needed fraction, which is of the main cases, and yet not to be cut, since that costs "
+            f"stress cases: {', '.join(vetoed)}"
+        )
+    kept = [
+        plan.name
+        for plan in results.ablation.blocks
+        if plan.follow_ups_only and plan.name in vetoed and "fraction" in made["oracle"]
+    ]
+    if kept:
+        found.append(f"in follow-ups the oracle keeps all the same: {', '.join(kept)}")
     return found
 
 

@@ -64,7 +64,7 @@ def load(path: Path, blocks: Sequence[str]) -> Requests:
     if not found and not faults:
         faults.append(Fault(shown, "", "has no request; write one JSON object a line"))
     if faults:
-        raise CorpusError(_few(faults, shown))
+        raise CorpusError(few(faults, shown))
     return Requests(shown, tuple(found), files.sha256(raw))
 
 
@@ -146,7 +146,7 @@ def _request(entry: Mapping[str, Any], names: Sequence[str], shown: str) -> Requ
     )
 
 
-def _few(faults: Sequence[Fault], shown: str) -> list[Fault]:
-    """Not more than can be read: a file of another form has a fault in each of its lines."""
+def few(faults: Sequence[Fault], shown: str) -> list[Fault]:
+    """Not more than can be read: a file of another form has a fault in each of its lines or cases."""
     rest = len(faults) - _MOST_FAULTS
     return [*faults[:_MOST_FAULTS], *([Fault(shown, "", f"and {rest:,} faults more")] if rest > 0 else [])]

@@ -48,14 +48,14 @@ class AblationResults(Measured):
         return self._told(f"drop under {arm} on the stress cases", found)
 
     def verdict(self, block: str) -> str:
-        """What came out of leaving out a block, or of an arm: "needed", "removable", "undecided" or "refused".
+        """What came out of leaving out a block, or of an arm: "needed", "removable" or "undecided".
 
         Raises:
-            Unavailable: It was not measured, or depends on how missing trials are counted.
+            Unavailable: It was not measured, it is refused since there can be none, or it depends on how missing trials are counted.
         """
         arm = self._arm(block)
         found = self.ruled(arm)
-        if found.finding is Finding.NOT_MEASURED:
+        if found.finding in {Finding.NOT_MEASURED, Finding.REFUSED}:
             raise Unavailable(f"{block} has no verdict: {found.reason}")
         self._told(f"drop under {arm}", self.drop_of(arm))
         threshold = self.ablation.threshold
@@ -70,7 +70,10 @@ class AblationResults(Measured):
         return self._told("churn floor", found)
 
     def needed_fraction(self) -> Figure:
-        """The tokens of the needed blocks over those of all; an undecided block counts as needed."""
+        """The tokens of the needed blocks over those of all.
+
+        An undecided block counts as needed, and so does what came out removable alone but not together with the rest.
+        """
         found = oracle.fraction(self, oracle.by_findings(self))
         self._rest_on(TOKENS, *self._screening())
         return self._told("needed fraction", found)

@@ -4,8 +4,8 @@ import numpy as np
 
 from pytest_tokenbench import statistics
 from pytest_tokenbench.ablation.findings import Ruled, rule
+from pytest_tokenbench.ablation.losses import Group, allowed
 from pytest_tokenbench.ablation.measured import Measured
-from pytest_tokenbench.distributions import unseen_bound
 from pytest_tokenbench.results import Unavailable
 from pytest_tokenbench.statistics import Estimate, FloatArray
 
@@ -41,12 +41,22 @@ def covered(results: Measured) -> float:
 def drop(results: Measured, arm: str) -> Estimate:
     """The drop under an arm by slice, combined with production's shares, with resampling within slices.
 
-    The shares are renormalised over slices with cases. Its upper end is at least what
-    so many cases without any loss allow.
+    The shares are renormalised over slices with cases. Its upper end is at least what so many cases without any loss
+    allow, and at most what is possible in each slice.
 
     Raises:
         Unavailable: No case was measured in a slice that has a share.
     """
+    within, weights = _weighted(results, arm)
+    return allowed(statistics.stratified(within, weights), _groups(within, weights))
+
+
+def _groups(within: dict[str, FloatArray], weights: dict[str, float]) -> tuple[Group, ...]:
+    return tuple(Group.of(column, weights[name]) for name, column in within.items())
+
+
+def _weighted(results: Measured, arm: str) -> tuple[dict[str, FloatArray], dict[str, float]]:
+    """The drops by slice and the slices' weights, which add up to 1."""
     kind, wanted = shares(results)
     drops = results.drops(arm)
     place = np.array([case.slices.get(kind, "") for case in results.questions])
@@ -58,15 +68,14 @@ def drop(results: Measured, arm: str) -> Estimate:
     if not within:
         raise Unavailable(f"no case of production's slices was measured under {arm}")
     total = sum(wanted[name] for name in within)
-    weights = {name: wanted[name] / total for name in within}
-    found = statistics.stratified(within, weights)
-    sizes = [column.size for column in within.values()]
-    return statistics.allowing(found, unseen_bound(sizes, list(weights.values())))
+    return within, {name: wanted[name] / total for name in within}
 
 
 def ruled(results: Measured, arm: str) -> Ruled | None:
     """What comes out with production's shares, None where there is no such drop."""
     try:
-        return rule(drop(results, arm), results.ablation.threshold, results.floor_or_none(), results.base)
+        groups = _groups(*_weighted(results, arm))
+        found, floor = drop(results, arm), results.floor_or_none()
+        return rule(found, results.ablation.threshold, floor, results.base, groups)
     except Unavailable:
         return None

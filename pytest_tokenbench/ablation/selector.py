@@ -6,8 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pytest_tokenbench.ablation.design import ArmKind, ArmPlan
+from pytest_tokenbench.ablation.findings import refusal
 from pytest_tokenbench.ablation.measured import Measured
-from pytest_tokenbench.ablation.oracle import down_to_gold
+from pytest_tokenbench.ablation.oracle import is_retrieved, kept
 from pytest_tokenbench.results import Unavailable
 from pytest_tokenbench.statistics import Estimate, FloatArray
 
@@ -35,23 +36,38 @@ def recovered(results: Measured, arm: ArmPlan) -> Estimate:
     """The share of the oracle's saving that a selecting arm saves as well, from 0 to 1.
 
     Raises:
-        Unavailable: The arm was not asked, or the oracle saves nothing.
+        Unavailable: The arm was not asked, a block has no finding, or the oracle saves nothing.
         ValueError: It is no selecting arm.
     """
     if arm.kind is not ArmKind.SELECTED:
         raise ValueError(f"{arm.id} selects nothing")
     asked = ~np.isnan(results.drops(arm.id))
     both, oracle = np.zeros(len(asked)), np.zeros(len(asked))
+    oracle_keeps = kept(results)
     for block in arm.blocks:
+        if not is_retrieved(results, block):
+            continue
         tokens = results.unit_tokens(block)
         keeps = _keeps(results, block, arm.score or 0.0, tokens.shape[1])
-        found = savings(tokens, down_to_gold(results, tokens.shape[1]), keeps)
+        found = savings(tokens, oracle_keeps[block], keeps)
         both, oracle = both + found[0], oracle + found[1]
     if not np.nansum(oracle[asked]):
         raise Unavailable("the oracle leaves no passage out, so that there is no saving to recover")
     return results.ratio(
         np.where(asked, both, np.nan), np.where(asked, oracle, np.nan), f"what {arm.id} recovers"
     )
+
+
+def lost(results: Measured, arm: ArmPlan) -> Estimate:
+    """The accuracy that a selecting arm loses.
+
+    Raises:
+        Unavailable: It was not asked, or the base is right too rarely to lose anything by it.
+    """
+    reason = refusal(results.ablation.threshold, None, results.base)
+    if reason is not None:
+        raise Unavailable(reason)
+    return results.drop_of(arm.id)
 
 
 def _keeps(results: Measured, block: str, score: float, units: int) -> BoolArray:

@@ -9,7 +9,9 @@ from pathlib import Path
 from pytest_tokenbench import locking, machine, prompting, resume, run_folder, trial
 from pytest_tokenbench.ablation.arms import Arm
 from pytest_tokenbench.ablation.design import ArmKind
+from pytest_tokenbench.ablation.findings import Finding
 from pytest_tokenbench.ablation.requests import Requests
+from pytest_tokenbench.ablation.results import AblationResults
 from pytest_tokenbench.ablation.study import NeededContext
 from pytest_tokenbench.opening import reading
 from pytest_tokenbench.records import ModelInfo, decode
@@ -26,13 +28,17 @@ _NOTHING = {locking.FILE, f"{SETUP}.part"}
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """What a run decided to leave out: the arm with every block and the composed one. `run` is its folder's name."""
+    """What a run decided to leave out: the arm with every block and the composed one. `run` is its folder's name.
+
+    `failures` tell why the run itself speaks against leaving that out, a sentence each.
+    """
 
     run: str
     record: RunRecord
     full: Arm
     reduced: Arm
     blocks: tuple[str, ...]
+    failures: tuple[str, ...]
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -92,7 +98,26 @@ def cut_of(run: Run, folder: Path) -> Cut:
         raise RunError(
             f"{folder / run_folder.DECISIONS}: is damaged (the composed arm leaves out {named}, which is no block)"
         )
-    return Cut(folder.absolute().name, record, full, composed.decided(decision), blocks)
+    results = AblationResults.of(
+        record.ablation, record.questions, run.observations, record.repeats, run.decisions
+    )
+    failures = tuple(_failures(results, composed.id))
+    return Cut(folder.absolute().name, record, full, composed.decided(decision), blocks, failures)
+
+
+def _failures(results: AblationResults, composed: str) -> Iterator[str]:
+    """Why a run speaks against what it left out together, a sentence each."""
+    found = results.ruled(composed)
+    if found.finding is Finding.NOT_MEASURED:
+        yield f"what the run left out together has no verdict there: {printable(found.reason)}"
+    elif found.finding is not Finding.REMOVABLE:
+        lost = 100 * results.drop_of(composed).estimate
+        yield (
+            f"in the run this cut did not come out removable but {found.finding}: left out together, it lost "
+            f"{lost:.1f} points, and the threshold is {100 * results.ablation.threshold:g}"
+        )
+    if results.clears_stress(composed) is False:
+        yield "in the run this cut failed on the stress cases"
 
 
 def setup_of(cut: Cut, requests: Requests, model: ModelInfo) -> Setup:
@@ -111,7 +136,7 @@ def setup_of(cut: Cut, requests: Requests, model: ModelInfo) -> Setup:
         package=machine.describe()[_PACKAGE],
         started=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
     )
-    return replace(made, warnings=tuple(_warnings(cut.record, made)))
+    return replace(made, warnings=(*cut.failures, *_warnings(cut.record, made)))
 
 
 def as_run(record: RunRecord, setup: Setup) -> RunRecord:

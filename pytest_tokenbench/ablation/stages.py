@@ -8,8 +8,10 @@ from pytest_tokenbench.ablation import composition
 from pytest_tokenbench.ablation.design import Ablation, ArmKind, ArmPlan
 from pytest_tokenbench.ablation.findings import Finding
 from pytest_tokenbench.ablation.measured import TOKENS, Measured
-from pytest_tokenbench.records import Decision
+from pytest_tokenbench.records import Decision, Status
 from pytest_tokenbench.results import Unavailable
+
+_NAMED = 12
 
 
 def decide(ablation: Ablation, results: Measured, stage: int) -> tuple[Decision, ...]:
@@ -103,12 +105,38 @@ def _composed(results: Measured, arm: ArmPlan) -> Decision:
     refused = next((one.reason for one in rulings if one.finding is Finding.REFUSED), None)
     if refused is not None:
         return Decision(arm.id, needless=f"nothing came out removable: {refused}")
+    lacking = _without_trials(results)
+    if lacking:
+        return Decision(arm.id, needless=f"what is removable is not known: trials of {lacking} are missing")
     if results.ablation.quick:
         return Decision(arm.id, needless="without any block more was lost than the threshold allows")
     clear = "" if results.stress is None else " and clear of the stress cases"
     return Decision(
         arm.id, needless=f"no block and no unit came out removable{clear}: there is nothing to leave out"
     )
+
+
+def _without_trials(results: Measured) -> str:
+    """The arms that have no finding for want of trials, in words; empty if there are none.
+
+    Those within a block count where they would be asked: if the block is needed.
+    """
+    rulings = {
+        plan.name: results.ruled(results.without(plan.name)).finding for plan in results.ablation.blocks
+    }
+    taken_apart = {name for name, found in rulings.items() if found is Finding.NEEDED}
+    arms = [
+        arm.id
+        for arm in results.ablation.arms
+        if arm.kind is ArmKind.WITHOUT
+        or (arm.kind in {ArmKind.UNIT, ArmKind.UP_TO} and taken_apart.issuperset(arm.blocks))
+    ]
+    found = [arm for arm in arms if results.ruled(arm).finding is Finding.NOT_MEASURED]
+    if not results.statuses(results.baseline)[Status.OK]:
+        # Without the base no arm has a finding, whether it was asked or not.
+        found = [results.baseline, *(arm for arm in found if not results.statuses(arm)[Status.OK])]
+    rest = len(found) - _NAMED
+    return ", ".join(found[:_NAMED]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def _explained(results: Measured, arms: Sequence[ArmPlan]) -> tuple[Decision, ...]:

@@ -1,7 +1,7 @@
 """The declaration of an ablation: which blocks prompts are made of, and from which drop on one is needed."""
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 BASELINE = "base"
 _DECIDING = {ArmKind.BASE, ArmKind.AGAIN, ArmKind.WITHOUT, ArmKind.UNIT, ArmKind.UP_TO, ArmKind.COMPOSED}
 _QUICK_PER_SLICE = 1
+_SHARES = "{'turn': {'multi_turn': 0.23, 'single_turn': 0.77}}"
 _PARTS = ", ".join(repr(str(parts)) for parts in Parts)
 
 
@@ -68,44 +69,59 @@ class NeededContext(Study):
         opt_in: bool = True,
     ) -> None:
         super().__init__(name, questions=cases, corpus="", conditions=(), baseline=BASELINE, opt_in=opt_in)
-        self.blocks = tuple(blocks)
+        # What is no list is kept as it was given, for `own_faults`.
+        self.blocks = tuple(blocks) if _is_list(blocks) else blocks
         self.threshold = threshold
         self.production = production or {}
-        self.selector = tuple(selector)
+        self.selector = tuple(selector) if _is_list(selector) else selector
 
     def own_faults(self, here: str) -> list[str]:
-        """What is wrong with blocks, threshold and shares; sentences begin with `here`."""
-        found = [
-            f"{here} has {one!r} among its blocks, which is none; write as Block('system')"
-            for one in self.blocks
-            if not isinstance(one, Block)
-        ]
-        if found:
-            return found
-        if not self.blocks:
-            found.append(f"{here} has no block")
-        found += [
-            f"{here}: block {one.name!r} has the parts {one.parts!r}; there are {_PARTS}"
-            for one in self.blocks
-            if one.parts not in set(Parts)
-        ]
+        """What is wrong with the declaration; sentences begin with `here`."""
+        found = [*self._block_faults(here), *self._score_faults(here)]
+        if not isinstance(self.questions, str) or not self.questions:
+            found.append(
+                f"{here} has the cases {self.questions!r}; give the path of their file, as 'data/cases.json'"
+            )
+        if not isinstance(self.opt_in, bool):
+            found.append(f"{here} has opt_in={self.opt_in!r}; write True or False")
         if not _is_number(self.threshold) or not 0 < self.threshold < 1:
             found.append(
                 f"{here} has the threshold {self.threshold!r}; give the share of accuracy that counts as a drop, "
                 "above 0 and below 1, as 0.05 for 5 points"
             )
-        found += [
-            f"{here} selects from the score {score!r}, which is no number"
-            for score in self.selector
-            if not _is_number(score)
-        ]
         return found + [f"{here}: production: {fault}" for fault in self._share_faults()]
 
+    def _block_faults(self, here: str) -> Iterator[str]:
+        if not _is_list(self.blocks):
+            yield f"{here} has the blocks {self.blocks!r}; give a list of them, as [Block('system'), Block('tail')]"
+            return
+        if not self.blocks:
+            yield f"{here} has no block"
+        for one in self.blocks:
+            if not isinstance(one, Block):
+                yield f"{here} has {one!r} among its blocks, which is none; write as Block('system')"
+            elif not isinstance(one.name, str):
+                yield f"{here} has a block called {one.name!r}; a name is a text, as in Block('system')"
+            else:
+                if not isinstance(one.parts, str) or one.parts not in set(Parts):
+                    yield f"{here}: block {one.name!r} has the parts {one.parts!r}; there are {_PARTS}"
+                if not isinstance(one.follow_ups_only, bool):
+                    yield f"{here}: block {one.name!r} has follow_ups_only={one.follow_ups_only!r}; write True or False"
+
+    def _score_faults(self, here: str) -> Iterator[str]:
+        if not _is_list(self.selector):
+            yield f"{here} selects from {self.selector!r}; give a list of scores, as [4, 8]"
+            return
+        for score in self.selector:
+            if not _is_number(score):
+                yield f"{here} selects from the score {score!r}, which is no number"
+
     def _share_faults(self) -> list[str]:
+        if isinstance(self.production, Mapping) and any(map(_is_number, self.production.values())):
+            missing = f"the kind of slice is missing in {self.production!r}; put it around the shares"
+            return [f"{missing}, as {_SHARES}"]
         if not isinstance(self.production, Mapping) or len(self.production) > 1:
-            return [
-                "give the shares of one kind of slice, as {'turn': {'multi_turn': 0.23, 'single_turn': 0.77}}"
-            ]
+            return [f"give the shares of one kind of slice, as {_SHARES}"]
         found = []
         for kind, shares in self.production.items():
             values = list(shares.values()) if isinstance(shares, Mapping) else []
@@ -123,7 +139,7 @@ class NeededContext(Study):
         """
         path = find(self.questions)
         read = cases_file.load(path, path.name)
-        faults = [*read.faults, *self._misfits(read, path.name)]
+        faults = [*self._misfits(read, path.name), *read.faults]
         if faults:
             raise CorpusError(faults)
         questions = _quick_look(read.questions) if quick else read.questions
@@ -141,9 +157,12 @@ class NeededContext(Study):
             words={name: words for name, words in read.words.items() if name in kept},
             scores={name: scores for name, scores in read.scores.items() if name in kept},
             quick=quick,
+            support={name: units for name, units in read.support.items() if name in kept},
         )
+        scored = {block for its in read.scores.values() for block in its}
         try:
-            plan = replace(plan, arms=arms(plan.blocks, read.units, self.selector, quick=quick))
+            made = arms(plan.blocks, read.units, self.selector, quick=quick, scored=scored)
+            plan = replace(plan, arms=made)
         except ValueError as error:
             raise CorpusError([Fault(path.name, "", str(error))]) from error
         return Material(
@@ -184,6 +203,11 @@ class NeededContext(Study):
         if material.ablation is None or not isinstance(results, AblationResults):
             raise TypeError("an ablation is decided from its own results")
         return stages.decide(material.ablation, results, stage)
+
+
+def _is_list(value: object) -> bool:
+    """Whether it holds one thing after another, as a text or a mapping is not meant to."""
+    return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
 
 
 def _is_number(value: object) -> bool:

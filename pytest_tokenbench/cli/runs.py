@@ -12,6 +12,7 @@ from pytest_tokenbench.cli.status import DIFFERENCE, FAULT
 
 if TYPE_CHECKING:
     from pytest_tokenbench.cli.status import Commands
+    from pytest_tokenbench.merging import Joined
     from pytest_tokenbench.run_folder import Run
 
 _FOLDER = "reports/STUDY/TIME-MODEL"
@@ -115,8 +116,10 @@ def _merge(options: argparse.Namespace) -> int:
     if file is not None:
         pytest = [sys.executable, "-m", "pytest", *merging.judging(folder, joined, file)]
         status = subprocess.run(pytest, check=False).returncode  # noqa: S603  # this Python, without a shell
+        _say_what_waits(folder, joined)
         return status if status in {0, 1} else FAULT
     _show(folder, joined.run)
+    _say_what_waits(folder, joined)
     resume = f"pytest --tokenbench-resume={folder}, with the options of these runs,"
     if joined.missing:
         print(f"missing: {', '.join(joined.missing)}; {resume} asks them and gives the verdicts")
@@ -125,6 +128,18 @@ def _merge(options: argparse.Namespace) -> int:
     reason = f"{name} does not stand in {Path.cwd()} or above it as it was in these runs"
     print(f"no verdicts: {reason}; {resume} gives them", file=sys.stderr)
     return FAULT
+
+
+def _say_what_waits(folder: Path, joined: "Joined") -> None:
+    """Tells how later arms are asked: a shard cannot decide them, and the whole has not asked them yet."""
+    from pytest_tokenbench.run_folder import printable  # noqa: PLC0415  # as above
+
+    if joined.waiting:
+        count = len(joined.waiting)
+        resume = f"pytest {printable(joined.run.record.study_file)} --tokenbench-resume={folder}"
+        print(
+            f"{resume}, with the options of these runs, goes on with the {count:,} arms that wait for these trials"
+        )
 
 
 def _compare(options: argparse.Namespace) -> int:

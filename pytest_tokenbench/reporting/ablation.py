@@ -63,7 +63,7 @@ def _composed(made: Json) -> Section:
         ("shortfall", words.drop(composed["shortfall"])),
         ("on the stress slice", words.drop(composed["stress_drop"])),
     ]
-    sentences = [_saving(composed)]
+    sentences = [*_finding(composed), _saving(composed)]
     for what, key in (("drop", "drop"), ("shortfall", "shortfall"), ("stress drop", "stress_drop")):
         sentences += words.absent(what, [("", composed[key])])
     sentences += _interaction(composed)
@@ -72,13 +72,20 @@ def _composed(made: Json) -> Section:
     )
 
 
+def _finding(composed: Json) -> Iterator[str]:
+    """What came out of leaving all of it out together."""
+    if composed.get("verdict") is None:
+        return
+    clears = {True: "; clears the stress slice", False: "; does not clear the stress slice"}
+    yield f"together: {words.verdict(composed)}{clears.get(composed['clears_stress'], '')}"
+
+
 def _saving(composed: Json) -> str:
     saved = composed["tokens_saved"]
     if "estimate" not in saved:
         return f"tokens saved not known: {wording.one_line(saved['unavailable'])}"
-    return (
-        f"saves {saved['estimate']:,.0f} tokens a case, {words.share(composed['share_saved'])} of the prompt"
-    )
+    share = words.share(composed["share_saved"])
+    return f"saves {saved['estimate']:,.0f} tokens a case, {share} of the blocks' tokens"
 
 
 def _interaction(composed: Json) -> Iterator[str]:
@@ -122,14 +129,20 @@ def needed_fraction(made: Json) -> str:
     if "estimate" not in its:
         return f"needed fraction: not known, since {wording.one_line(its['unavailable'])}"
     counted = f"{its['needed_tokens']:,.0f} of {its['total_tokens']:,.0f} tokens"
-    return f"needed fraction: {words.percent(its)}, {counted}; a block that is undecided counts as needed"
+    told = f"needed fraction: {words.percent(its)}, {counted}; a block that is undecided counts as needed"
+    back = its.get("put_back")
+    if not back:
+        return told
+    reason = wording.one_line(its["put_back_note"])
+    return f"{told}, and so does what came out removable alone and yet is not shown to go together ({words.left_out(back)}): {reason}"
 
 
 def oracle(made: Json) -> str:
     """The oracle fraction, never without the sentence that says what it is."""
     its = made["oracle"]
     if "unavailable" in its:
-        return f"oracle fraction: not known, since {wording.one_line(its['unavailable'])}"
+        caveat = f" (oracle: {its['note']})" if "note" in its else ""
+        return f"oracle fraction: not known, since {wording.one_line(its['unavailable'])}{caveat}"
     counted = f"{its['tokens']:,.0f} of {its['total_tokens']:,.0f} tokens"
     return f"oracle fraction: {words.percent(its['fraction'])}, {counted} (oracle: {its['note']})"
 

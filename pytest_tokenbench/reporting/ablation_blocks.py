@@ -52,6 +52,8 @@ def _of_blocks(made: Json) -> Iterator[str]:
     yield from (f"{words.listed(names)} {reason}" for reason, names in reasons.items())
     for block in made["blocks"]:
         yield from _unclear(block["name"], block)
+        if block["verdict"] == "removable" and block["clears_stress"]:
+            yield f"{block['name']}: clears the stress slice (drop there {words.drop(block['stress_drop'])})"
         if block["reweighted_verdict"] not in (None, block["verdict"]):
             drop = words.drop(block["reweighted_drop"])
             told = words.reweighted_verdict(block)

@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import Any
 
 from pytest_tokenbench.gates import Gate
-from pytest_tokenbench.reporting import tables, wording
+from pytest_tokenbench.reporting import ablation_words, tables, wording
 from pytest_tokenbench.reporting.markdown import escape
 from pytest_tokenbench.reporting.terminal import wrapped
 
@@ -17,6 +17,12 @@ DROPPED = ("reworded", "tokens [95%]", "abstained", "made up")
 # Rows of a slice, and questions whose answers changed, that a terminal is shown.
 MOST = 20
 _LONGEST_ANSWER = 60
+_LONGEST_KIND = 24
+# A comparison over blocks goes without these as well: arms have long names.
+_DROPPED_OF_ARMS = (*DROPPED, "tokens/q")
+_DROPPED_OF_FINDINGS = ("drop, second", "drop, first")
+# Columns that stand in each part of a table that is too wide for one: the name, and of how many questions.
+_KEPT = 2
 _NONE = "-"
 MARK = (
     "* marks a difference whose interval excludes 0, and ! an interval of zero width; of many intervals some exclude 0 "
@@ -34,13 +40,22 @@ def summary(document: Json, width: int, gates: Sequence[Gate] = ()) -> list[Line
     lines = [(part, {"bold": True}) for part in wrapped(_heading(document), width)]
     for warning in document["warnings"]:
         lines += [(part, {"yellow": True}) for part in wrapped(f"warning: {warning}", width)]
-    lines += [("", {}), *_table(*_cells(document, wording.one_line), width)]
+    if "ablation" in document:
+        headings, rows, sentences = _findings(document["ablation"], wording.one_line)
+        lines += [("", {}), *_table(headings, rows, width, _DROPPED_OF_FINDINGS)]
+        lines += [(part, {}) for sentence in sentences for part in wrapped(sentence, width)]
+    dropped = _DROPPED_OF_ARMS if "ablation" in document else DROPPED
+    lines += [("", {}), *_table(*_cells(document, wording.one_line), width, dropped)]
+    lines += [(part, {}) for part in wrapped(_not_compared(document), width)]
     for name, headings, rows in _slices(document, wording.one_line):
-        lines += [("", {}), *_table([f"points by {name}", *headings[1:]], rows[:MOST], width)]
+        lines += [
+            ("", {}),
+            *_in_parts([f"points by {name[:_LONGEST_KIND]}", *headings[1:]], rows[:MOST], width),
+        ]
         if len(rows) > MOST:
             lines.append((f"and {len(rows) - MOST:,} more, which compare.md and --markdown have", {}))
     lines += [("", {}), *((part, {}) for part in wrapped(f"note: {MARK}", width))]
-    changed = list(_changed(document))
+    changed = list(_changed(document, _columns(document)))
     lines += [("", {})] if changed else []
     for question, changes in changed[:MOST]:
         lines += [(part, {}) for part in wrapped(question, width)]
@@ -50,7 +65,11 @@ def summary(document: Json, width: int, gates: Sequence[Gate] = ()) -> list[Line
     if len(changed) > MOST:
         more = f"and {len(changed) - MOST:,} questions more whose answers changed, which compare.md and --markdown have"
         lines += [(part, {}) for part in wrapped(more, width)]
-    if not changed:
+    others = len(document["changes"]) - sum(len(changes) for _, changes in changed)
+    if others:
+        more = f"and {others:,} answers that changed under other arms, which compare.md and --markdown have"
+        lines += [(part, {}) for part in wrapped(more, width)]
+    if not document["changes"]:
         lines += [("", {}), (_NO_CHANGE, {})]
     return lines + _gates(document, gates, width)
 
@@ -71,13 +90,18 @@ def markdown(document: Json, gates: Sequence[Gate] = ()) -> str:
         parts.append("\n".join(f"- {escape(warning)}" for warning in document["warnings"]))
     else:
         parts.append("Nothing that could change a number differs between the runs but the time.")
+    if "ablation" in document:
+        headings, rows, sentences = _findings(document["ablation"], escape)
+        parts += ["## Findings", tables.render(headings, rows, style="github"), *map(escape, sentences)]
+        parts.append("## Arms")
     parts.append(tables.render(*_cells(document, escape), style="github"))
+    parts += [escape(_not_compared(document))] if _not_compared(document) else []
     for name, headings, rows in _slices(document, escape):
         parts += [f"## Accuracy by {name}, in points", tables.render(headings, rows, style="github")]
     parts += [escape(MARK) + ".", "## Answers that changed"]
     changed = [
         "\n".join([f"- {escape(question)}", *(f"  - {escape(sentence)}" for sentence, _ in changes)])
-        for question, changes in _changed(document)
+        for question, changes in _changed(document, list(document["conditions"]))
     ]
     parts.append("\n".join(changed) or f"{_NO_CHANGE}.")
     return "\n\n".join(parts) + "\n"
@@ -90,12 +114,44 @@ def _heading(document: Json) -> str:
     first, second = document["first"], document["second"]
     return (
         f"{first['name']} (first, {first['model']}) with {second['name']} (second, {second['model']}): "
-        f"{document['documents']} documents, {document['questions']} questions, differences are second less first"
+        f"{_counted(document)}, differences are second less first"
     )
 
 
-def _table(headings: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> Iterator[Line]:
-    return ((line, {}) for line in tables.fitted(headings, rows, DROPPED, width).splitlines())
+def _counted(document: Json) -> str:
+    if "ablation" in document:
+        return f"{document['questions']} cases"
+    return f"{document['documents']} documents, {document['questions']} questions"
+
+
+def _table(
+    headings: Sequence[str], rows: Sequence[Sequence[str]], width: int, dropped: Sequence[str] = ()
+) -> Iterator[Line]:
+    return ((line, {}) for line in tables.fitted(headings, rows, dropped, width).splitlines())
+
+
+def _in_parts(headings: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> Iterator[Line]:
+    """The table in `width` columns: as several, one below the other, where there is no room for all its columns."""
+    places = list(range(_KEPT, len(headings)))
+    while places:
+        taken = len(places)
+        while taken > 1 and _width(*_some(headings, rows, places[:taken])) > width:
+            taken -= 1
+        yield from _table(*_some(headings, rows, places[:taken]), width)
+        places = places[taken:]
+        if places:
+            yield "", {}
+
+
+def _some(
+    headings: Sequence[str], rows: Sequence[Sequence[str]], places: Sequence[int]
+) -> tuple[list[str], list[list[str]]]:
+    kept = [*range(_KEPT), *places]
+    return [headings[place] for place in kept], [[row[place] for place in kept] for row in rows]
+
+
+def _width(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
+    return max(map(len, tables.render(headings, rows).splitlines()))
 
 
 def _gates(document: Json, gates: Sequence[Gate], width: int) -> list[Line]:
@@ -114,7 +170,8 @@ def _gates(document: Json, gates: Sequence[Gate], width: int) -> list[Line]:
 def _cells(document: Json, name: Callable[[str], str]) -> tuple[list[str], list[list[str]]]:
     headings = ["", "tokens/q", "tokens [95%]", "accuracy", "points [95%]", "lost", "gained", "reworded"]
     rows = []
-    for condition, made in document["conditions"].items():
+    for condition in _compared(document):
+        made = document["conditions"][condition]
         measures = made["measures"]
         rows.append(
             [
@@ -131,6 +188,46 @@ def _cells(document: Json, name: Callable[[str], str]) -> tuple[list[str], list[
             ]
         )
     return [*headings, "abstained", "made up"], rows
+
+
+def _compared(document: Json) -> list[str]:
+    """The conditions with a row of their own: over blocks, those of which something was measured in both runs."""
+    return [
+        name
+        for name, made in document["conditions"].items()
+        if "ablation" not in document or any("difference" in figure for figure in made["measures"].values())
+    ]
+
+
+def _not_compared(document: Json) -> str:
+    """Which arms have no row, in a sentence; nothing where all have."""
+    lacking = [name for name in document["conditions"] if name not in _compared(document)]
+    names = ablation_words.listed(list(map(wording.one_line, lacking)))
+    return f"not in the table, since not asked in both runs: {names}" if lacking else ""
+
+
+def _columns(document: Json) -> list[str]:
+    """The conditions that slices are shown under: over blocks not all arms, which are dozens."""
+    shown = document["ablation"]["arms"] if "ablation" in document else document["conditions"]
+    return [name for name in document["conditions"] if name in shown]
+
+
+def _findings(found: Json, name: Callable[[str], str]) -> tuple[list[str], list[list[str]], list[str]]:
+    """What each run found of the blocks, and of the fraction that is needed."""
+    rows = []
+    for block in found["blocks"]:
+        its = [block["first"], block["second"]]
+        verdicts = [_NONE if one is None else str(one["verdict"]) for one in its]
+        drops = [_NONE if one is None else ablation_words.drop(one["drop"]) for one in its]
+        rows.append([name(block["name"]), *verdicts, *drops])
+    told = ", ".join(
+        f"{ablation_words.percent(figure)} in the {which} run"
+        if "estimate" in figure
+        else f"not known in the {which} run ({wording.one_line(figure['unavailable'])})"
+        for which, figure in found["needed_fraction"].items()
+    )
+    notes = [f"needed fraction: {told}", "findings are those of each run by itself, over all its main cases"]
+    return ["block", "first", "second", "drop, first", "drop, second"], rows, notes
 
 
 def _both(figure: Json, form: str) -> str:
@@ -158,7 +255,7 @@ def _mark(figure: Json) -> str:
 
 def _slices(document: Json, name: Callable[[str], str]) -> Iterator[tuple[str, list[str], list[list[str]]]]:
     """Each slice's name, headings and rows: the difference in accuracy of each of its values by condition."""
-    conditions = list(document["conditions"])
+    conditions = _columns(document)
     for slice_name, values in document["slices"].items():
         rows = []
         for value, made in values.items():
@@ -177,9 +274,10 @@ def _short(figure: Json) -> str:
 # The answers
 
 
-def _changed(document: Json) -> Iterator[tuple[str, list[tuple[str, bool]]]]:
+def _changed(document: Json, conditions: Sequence[str]) -> Iterator[tuple[str, list[tuple[str, bool]]]]:
     """Each question whose answers changed, and how under which condition; whether something was lost by that."""
-    ordered = sorted(document["changes"], key=lambda one: (one["document"], one["question"]))
+    changes_there = (one for one in document["changes"] if one["condition"] in conditions)
+    ordered = sorted(changes_there, key=lambda one: (one["document"], one["question"]))
     for _, changes in groupby(ordered, key=lambda one: one["question"]):
         found = list(changes)
         question = f"{found[0]['question']}: {wording.one_line(found[0]['text'])}"

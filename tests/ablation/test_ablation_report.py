@@ -117,9 +117,53 @@ class TestComposed:
         assert redundant == [{"blocks": ["system", "tail"], "lost": list(made.RULES), "redundant": True}]
         assert found["within"] == [{"block": "examples", "lost": list(made.EXAMPLES)}]
 
+    def test_has_a_finding_of_its_own(self):
+        found = WHOLE["composed"]
+        assert (found["verdict"], found["clears_stress"], found["holds"]) == ("needed", True, False)
+        assert found["reason"].startswith("its drop of 25.0 points")
+        assert found["note"] == f"does not hold: the composed arm came out needed; {found['reason']}"
+
+    def test_a_composed_arm_that_loses_stress_cases_does_not_hold(self):
+        asked = [made.question(case) for case in made.MAIN + made.STRESS]
+        results = made.told(
+            PLAN,
+            asked,
+            lambda case, arm: arm.id != "no-passages" and not (case.stress and arm.id == "composed"),
+        )
+        found = report.build(PLAN, results)
+        assert (found["composed"]["verdict"], found["composed"]["holds"]) == ("removable", False)
+        assert found["composed"]["note"] == "does not hold: the composed arm does not clear the stress cases"
+        assert found["needed_fraction"]["put_back"] == found["composed"]["left_out"]
+
+    def test_one_that_holds_puts_nothing_back(self):
+        asked = [made.question(case) for case in made.MAIN + made.STRESS]
+        found = report.build(PLAN, made.told(PLAN, asked, lambda _case, arm: arm.id != "no-passages"))
+        assert (found["composed"]["holds"], found["composed"]["note"]) == (True, None)
+        assert found["needed_fraction"].get("put_back", []) == []
+
+    @pytest.mark.parametrize(
+        ("asked", "named"),
+        [
+            ({"base", "no-system"}, "no-examples, no-passages, no-tail"),
+            ({"no-system"}, "base, no-examples, no-passages, no-tail"),
+            (set(), "base, no-system, no-examples, no-passages, no-tail"),
+        ],
+    )
+    def test_where_trials_are_missing_it_says_of_which_arms(self, asked, named):
+        main = [made.question(case) for case in made.MAIN]
+        partly = made.told(PLAN, main, lambda _case, arm: (arm.id in asked and arm.id != "no-system") or None)
+        some = made.told(PLAN, main, lambda _case, arm: True if arm.id in asked else None)
+        assert "nothing to leave out" not in str(report.build(PLAN, partly)["composed"])
+        if asked != {"base", "no-system"}:
+            assert report.build(PLAN, some)["composed"] == {
+                "unavailable": f"what is removable is not known: trials of {named} are missing"
+            }
+
     def test_where_it_was_not_asked_the_reason_is_told(self):
         none = made.told(
-            PLAN, [made.question(case) for case in made.MAIN], stage_0(lambda arm: arm.kind != "without")
+            PLAN,
+            [made.question(case) for case in made.MAIN],
+            lambda _case, arm: None if arm.stage > 1 else arm.kind in {"base", "again"},
         )
         assert report.build(PLAN, none)["composed"] == {
             "unavailable": "no block and no unit came out removable: there is nothing to leave out"
@@ -129,8 +173,11 @@ class TestComposed:
 class TestFractions:
     def test_with_their_tokens(self):
         found = WHOLE["needed_fraction"]
-        assert (found["needed_tokens"], found["total_tokens"]) == (58, 70)
-        assert found["estimate"] == pytest.approx(58 / 70)
+        # The other 12 words, of system and tail, came out removable alone and are missed together.
+        assert (found["needed_tokens"], found["total_tokens"]) == (70, 70)
+        assert found["estimate"] == 1
+        assert found["put_back"] == WHOLE["composed"]["left_out"]
+        assert found["put_back_note"] == WHOLE["composed"]["note"]
 
     def test_the_oracle_s_never_stands_without_its_caveat(self):
         found = WHOLE["oracle"]

@@ -135,7 +135,12 @@ class TestChurnFloor:
 
     def test_above_the_threshold_every_verdict_is_refused(self):
         results = screened(lambda case, arm: arm == "again" and case in made.MAIN[:5])
-        assert {results.verdict(plan.name) for plan in made.BLOCKS} == {"refused"}
+        assert {results.ruled(results.without(plan.name)).finding for plan in made.BLOCKS} == {"refused"}
+        for plan in made.BLOCKS:
+            with pytest.raises(
+                Unavailable, match=r"has no verdict: the threshold of 10\.0 points lies below"
+            ):
+                results.verdict(plan.name)
         assert "the threshold of 10.0 points lies below the churn floor: 12.5%" in (
             results.ruled("no-tail").reason
         )
@@ -360,7 +365,11 @@ class TestHypotheses:
         assert view.composed_drop().estimate == results.composed_drop().estimate
 
     def test_without_a_composed_arm_the_reason_is_told(self):
-        results = screened(lambda _case, arm: arm.startswith("no-"))
+        results = made.told(
+            made.ablation(),
+            [made.question(case) for case in made.MAIN],
+            lambda _case, arm: None if arm.stage > 1 else arm.kind in {"base", "again"},
+        )
         with pytest.raises(Unavailable, match="no block and no unit came out removable"):
             results.composed_drop()
 

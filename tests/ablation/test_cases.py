@@ -230,6 +230,19 @@ FAULTS = {
         {"answers": ["42 crowns & "]},
         ['case "s1": the gold string "42 crowns & " has an empty part; "&" only separates two parts'],
     ),
+    "mistyped key of another kind": (
+        {"folow_up": True},
+        [
+            (
+                'case "s1": unknown key "folow_up"; known are id, question, answers, aliases, slices, gold_rank, '
+                "follow_up, stress, system, examples, passages, tail"
+            )
+        ],
+    ),
+    "rank of 1.0": (
+        {"gold_rank": 1.0},
+        ['case "s1": key "gold_rank" must be a whole number or null, found 1.0'],
+    ),
     "rank of 0": ({"gold_rank": 0}, ['case "s1": key "gold_rank": 0 is less than the minimum of 1']),
     "score in words": (
         {"passages": [{"id": "kb-1", "score": "high"}]},
@@ -265,6 +278,53 @@ def test_a_gold_part_may_stand_in_any_block_of_the_case(tmp_path):
 
 def test_an_alias_need_not_stand_in_a_block(tmp_path):
     assert told(tmp_path, changed(aliases=["forty-two & the lead"])) == []
+
+
+def many(number, **more):
+    """A sound file of so many cases that differ in what they ask."""
+    case = SOUND["cases"][0] | more
+    entries = [case | {"id": f"m{place}", "question": f"Question {place}?"} for place in range(number)]
+    return SOUND | {
+        "cases": [{key: its for key, its in entry.items() if its is not ...} for entry in entries]
+    }
+
+
+def test_what_is_wrong_with_shared_units_is_told_once_and_not_for_each_case(tmp_path):
+    empty = many(102) | {"shared": SOUND["shared"] | {"system": ["Fees are shown in crowns.", " "]}}
+    assert told(tmp_path, empty) == [
+        'data/cases.json: key "shared": the block "system" has an empty unit; leave it out'
+    ]
+    lacking = many(102) | {"shared": {"system": SOUND["shared"]["system"]}}
+    assert told(tmp_path, lacking) == [
+        'data/cases.json: key "shared": lacks the block "examples", and no case gives its own; give it a text'
+    ]
+
+
+@pytest.mark.parametrize(
+    "more", [{"answers": ["never written"]}, {"answers": []}], ids=["found", "by schema"]
+)
+def test_twenty_faults_are_told_and_how_many_more_there_are(tmp_path, more):
+    found = told(tmp_path, many(102, **(more | {"aliases": [], "gold_rank": None})))
+    assert len(found) == 21
+    assert found[-1] == "data/cases.json: and 82 faults more"
+
+
+def test_case_that_asks_what_another_asks_is_told_however_it_is_spaced(tmp_path):
+    value = many(3)
+    value["cases"][2]["question"] = " question  0?"
+    assert told(tmp_path, value) == [
+        'data/cases.json: case "m2": asks what the case "m0" asks, which would count twice; keep one, or ask otherwise'
+    ]
+
+
+def test_follow_ups_may_ask_alike_after_other_words_and_not_after_the_same(tmp_path):
+    value = copy.deepcopy(SOUND)
+    again = value["cases"][1] | {"id": "s3"}
+    assert told(tmp_path, value | {"cases": [*value["cases"], again]}) == [
+        'data/cases.json: case "s3": asks what the case "s2" asks, which would count twice; keep one, or ask otherwise'
+    ]
+    other = again | {"tail": ["Customer: my letter came."]}
+    assert told(tmp_path, value | {"cases": [*value["cases"], other]}) == []
 
 
 WHOLE = {

@@ -33,6 +33,7 @@ PLAIN = Claim(
     oracle=False,
     oracle_note=None,
     composition_checked=True,
+    composition_holds=True,
     composition_note=None,
     coverage_gap="Forty cases; nothing is known of others.",
     composed=Composed(0.1, 0.0, 0.2, 0.0),
@@ -46,10 +47,10 @@ def faults(*found):
 
 def test_a_run_s_claims_are_the_needed_fraction_and_the_oracle_s():
     needed, ceiling = claims(DOCUMENT, RECORD)
-    # Of 70 words 22 + 36 stand in the two needed blocks.
-    assert (needed.value, needed.needed_tokens, needed.total_tokens) == (pytest.approx(58 / 70), 58, 70)
+    # Of 70 words 22 + 36 stand in the two needed blocks; the other two can go alone and not together.
+    assert (needed.value, needed.needed_tokens, needed.total_tokens) == (1, 70, 70)
     assert (needed.oracle, needed.oracle_note) == (False, None)
-    assert (ceiling.value, ceiling.oracle) == (pytest.approx(984 / 2_800), True)
+    assert (ceiling.value, ceiling.oracle) == (pytest.approx((984 + 40 * 16) / 2_800), True)
     assert ceiling.oracle_note == oracle.NOTE
     assert "not available when a prompt is served" in ceiling.oracle_note
     for one in (needed, ceiling):
@@ -58,10 +59,17 @@ def test_a_run_s_claims_are_the_needed_fraction_and_the_oracle_s():
         assert (one.cases, one.threshold, one.baseline, one.repeats, one.churn) == (40, 0.1, 1.0, 1, 0.0)
         assert one.model == ClaimedModel("scripted:1b", "sha256:abc")
         assert one.measured_at == "2026-11-30T06:00:00+00:00"
-        assert one.composition_checked
+        assert (one.composition_checked, one.composition_holds) == (True, False)
+        assert one.composition_note.startswith(
+            "does not hold: the composed arm came out needed; its drop of 25.0"
+        )
+        assert one.claim.endswith(
+            "What came out removable one by one (system, examples/1, examples/2, examples/4, passages/3, tail) counts as "
+            "needed, since leaving all of it out together does not hold."
+        )
         assert (one.composed.drop, one.composed.predicted) == (pytest.approx(0.25), 0)
     assert needed.claim.startswith(
-        "Of the tokens of the prompt's blocks 82.9% stand in blocks that are needed"
+        "Of the tokens of the prompt's blocks 100.0% stand in blocks that are needed"
     )
 
 
@@ -127,8 +135,14 @@ def test_a_churn_that_was_not_measured_is_null():
         ({"model": ClaimedModel("", None)}, "needs its model in words"),
         ({"composed": None}, "if and only if the composed arm's result is there"),
         ({"composition_checked": False}, "if and only if the composed arm's result is there"),
-        ({"composition_checked": False, "composed": None}, "not checked says why"),
-        ({"composition_note": "not checked"}, "not checked says why, and no other claim does"),
+        ({"composition_checked": False, "composed": None}, "known only where it is checked"),
+        (
+            {"composition_checked": False, "composed": None, "composition_holds": None},
+            "does not hold says why",
+        ),
+        ({"composition_holds": False}, "does not hold says why"),
+        ({"composition_holds": None, "composition_note": " "}, "does not hold says why"),
+        ({"composition_note": "it fails"}, "does not hold says why, and no other claim does"),
         ({"cases": 0}, "rests on cases"),
         ({"repeats": 0}, "on repeats"),
         ({"total_tokens": 0.0}, "on tokens"),
@@ -149,6 +163,9 @@ def test_a_claim_without_a_caveat_cannot_be_made(changes, message):
         {"composed": None},
         {"composition_checked": False},
         {"composition_note": "why"},
+        {"composition_holds": False},
+        {"composition_holds": None},
+        {"composition_checked": False, "composed": None, "composition_note": "why"},
         {"cases": 0},
         {"total_tokens": 0},
         {"oracle": "yes"},

@@ -83,8 +83,10 @@ def test_the_number_is_the_first_at_which_an_interval_that_narrows_with_its_root
     def clears(cases, slack):
         width = math.sqrt(n / cases)
         if estimate < THRESHOLD:
-            # Nor does any number that would not decide if no case at all was lost.
-            return estimate + above * width <= THRESHOLD + slack and 1 - 0.025 ** (1 / cases) < THRESHOLD
+            # Nor does any number whose exact interval for the fewest lost cases does not.
+            lost, gained = max(estimate, 0) * cases, max(-estimate, 0)
+            exact = scipy.stats.beta.ppf(0.975, lost + 1, cases - lost) - gained
+            return max(estimate + above * width, exact) <= THRESHOLD + slack
         return estimate - below * width >= THRESHOLD - slack
 
     assert found.n_to_decide > n

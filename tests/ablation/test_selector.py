@@ -84,7 +84,10 @@ def test_a_selector_that_keeps_everything_recovers_nothing():
 def test_where_the_oracle_saves_nothing_there_is_no_share():
     asked = [made.replace_rank(made.question(case), 3) for case in made.MAIN]
     results = made.told(
-        made.ablation(), asked, lambda *_: True, lambda _case, arm: 100 - 36 * (arm.id == "no-passages")
+        made.ablation(),
+        asked,
+        lambda _case, arm: arm.id != "no-passages",
+        lambda _case, arm: 100 - 36 * (arm.id == "no-passages"),
     )
     with pytest.raises(Unavailable, match="the oracle leaves no passage out"):
         results.recovered("select-9")

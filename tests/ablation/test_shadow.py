@@ -473,6 +473,51 @@ def test_what_is_not_as_it_was_in_the_run_is_told_in_words(tmp_path, changed, to
     assert added[0].startswith(told)
 
 
+@pytest.mark.parametrize(
+    ("lost", "told"),
+    [
+        (
+            30,
+            [
+                "in the run this cut did not come out removable but needed: left out together, it lost 50.0 points"
+            ],
+        ),
+        (
+            3,
+            [
+                "in the run this cut did not come out removable but undecided: left out together, it lost 5.0 points"
+            ],
+        ),
+        (0, []),
+    ],
+    ids=["needed", "undecided", "removable"],
+)
+def test_cut_that_failed_in_its_run_is_warned_of(tmp_path, lost, told):
+    questions = tuple(
+        made_runs.Question(f"s{place}", f"s{place}", "What?", ("x",), answerable=True) for place in range(60)
+    )
+    seen = [
+        (place, made_runs.observation(question, arm, 100))
+        for place, question in enumerate(questions)
+        for arm in ("base", "composed")
+    ]
+    trials = tuple(
+        replace(one, outcome="wrong", scores=replace(one.scores, correct=False))
+        if one.condition == "composed" and place < lost
+        else one
+        for place, one in seen
+    )
+    threshold = replace(PLAN, threshold=0.1)
+    made = replace(run(questions=questions, ablation=threshold, hashes={}), observations=trials)
+    asked = requests.load(written(tmp_path, entry("a")), BLOCKS)
+
+    warnings = setup.setup_of(setup.cut_of(made, tmp_path), asked, INFO).warnings
+
+    found = [one for one in warnings if "this cut" in one]
+    assert len(found) == len(told)
+    assert all(one.startswith(said) for one, said in zip(found, told, strict=True))
+
+
 class TestReports:
     EVIL = "\x1b[2J\x07\u202e\n# head <script> | [x](y)"
 

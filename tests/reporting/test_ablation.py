@@ -25,6 +25,7 @@ with every block: 100% [100, 100]! right, 14,000 tokens a prompt
 needed: leaving it out loses 5.0 points or more, by its whole interval;
     removable on this set: less, by its whole interval; a block's tokens have no
     say in it; (n=...) is how many cases would decide
+policy: clears the stress slice (drop there 0.0 [-10.0, 10.0])
 tail: not cut, since it does not clear the stress slice (drop there 35.0 [15.0,
     55.0])
 tail: needed with production's shares of slices (drop 9.2 [6.0, 12.5])
@@ -49,7 +50,7 @@ measured                 10.0 [3.8, 17.5]
 sum of single drops                   0.0
 shortfall                10.0 [3.8, 17.5]
 on the stress slice       5.0 [0.0, 15.0]
-saves 6,880 tokens a case, 49% of the prompt
+saves 6,880 tokens a case, 49% of the blocks' tokens
 2 cases lost that no part left out alone loses: s003, s004
 lost by slice: turn: single_turn 2; rule: redundant 2
 redundant: policy and examples; either alone is free, both together lose s003,

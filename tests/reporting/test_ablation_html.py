@@ -282,6 +282,7 @@ class TestComposed:
         }
 
     def test_nothing_lost_lists_nothing(self):
+        assert 'href="#lost"' not in render("nothing lost")
         assert ablation.lost(made_findings.built("nothing lost")) == []
         assert ablation.lost(made_findings.built("composed unavailable")) == []
 
@@ -375,6 +376,19 @@ class TestInABrowser:
         shown.resize(360, 740)
         shown.open(address)
         assert shown.run("document.documentElement.scrollWidth") == 360
+
+    def test_no_table_of_what_is_needed_is_cut_off_in_a_small_window(self, shown, address):
+        shown.resize(1000, 800)
+        shown.open(address)
+        wide = "[...document.querySelectorAll('#needed .scroll')].filter((one) => one.scrollWidth > one.clientWidth)"
+        assert shown.run("document.querySelectorAll('#needed .scroll').length") > 0
+        assert shown.run(f"{wide}.map((one) => one.ariaLabel)") == []
+
+    def test_the_needed_fraction_leads_to_the_cases_that_were_lost(self, shown):
+        link = "document.querySelector('.fraction a')"
+        assert "needed fraction" in shown.run(f"{link}.parentElement.innerText")
+        shown.run(f"{link}.click()")
+        assert shown.run("document.querySelector(':target').matches('details[open].lost-cases')")
 
     def test_verdicts_have_other_colours_in_the_dark(self, shown):
         colours = []

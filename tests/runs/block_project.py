@@ -16,7 +16,7 @@ from pytest_tokenbench import Block, NeededContext
 study = NeededContext(
     "blocks",
     cases="data/cases.json",
-    threshold=0.3,
+    threshold=0.4,
     blocks=[
         Block("system"),
         Block("examples", parts="each"),

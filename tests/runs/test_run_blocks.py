@@ -4,11 +4,13 @@ import json
 from collections import Counter
 
 import pytest
-from block_project import BLOCK_STUDY, MAIN, STRESS, CaseReader, add_blocks, cases
+from block_project import BLOCK_STUDY, MAIN, RULES, STRESS, CaseReader, add_blocks, cases
 from disturbed import going_on, settled
 from small_project import Server
 
+from pytest_tokenbench import comparison, run_folder
 from pytest_tokenbench.cli import main
+from pytest_tokenbench.reporting import comparison as shown
 
 CASES = len(MAIN) + len(STRESS)
 
@@ -175,19 +177,19 @@ def test_changed_threshold_forbids_to_go_on(make_project, block_server):
     project = make_project()
     add_blocks(project)
     first = project.run("-n0", "test_blocks.py", "-k", "base", server=block_server)
-    add_blocks(project, study=BLOCK_STUDY.replace("threshold=0.3", "threshold=0.2"))
+    add_blocks(project, study=BLOCK_STUDY.replace("threshold=0.4", "threshold=0.2"))
 
     ran = project.run("-n0", "test_blocks.py", f"--tokenbench-resume={first.folder}", server=block_server)
 
     assert ran.status == pytest.ExitCode.USAGE_ERROR
-    assert ran.count("the threshold has changed since that run began (0.3 then, 0.2 now)") == 1
+    assert ran.count("the threshold has changed since that run began (0.4 then, 0.2 now)") == 1
 
 
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
         (
-            ("threshold=0.3", "threshold=3"),
+            ("threshold=0.4", "threshold=3"),
             "has the threshold 3; give the share of accuracy that counts as a drop",
         ),
         (
@@ -261,3 +263,145 @@ def test_plan_counts_the_arms_that_wait_and_says_so(make_project):
         )
         == 1
     )
+
+
+class StrictReader(CaseReader):
+    """Wants a rule stated in the system block: an example alone is not enough."""
+
+    def __call__(self, prompt):
+        answer = super().__call__(prompt)
+        return answer if answer not in RULES.values() or "You answer at a desk" in prompt else "I do not know"
+
+
+@pytest.fixture(scope="session")
+def stricter(make_project, workers):
+    """The study run to its end with a reader that needs the system block, so that other things are left out."""
+    project = make_project()
+    add_blocks(project)
+    with Server(StrictReader(cases())) as server:
+        return project.run(workers, "test_blocks.py", server=server)
+
+
+def test_comparison_tells_that_an_arm_of_one_name_leaves_out_different_things(whole, stricter):
+    left_out = [", ".join(decisions(ran)["composed"]["left_out"]) for ran in (whole, stricter)]
+    assert "system" in left_out[0]
+    assert "system" not in left_out[1]
+
+    made = comparison.build(run_folder.read(whole.folder), run_folder.read(stricter.folder))
+
+    (warning,) = [one for one in made["warnings"] if one.startswith("the arm composed ")]
+    assert f"it leaves out {left_out[0]} in the first run, {left_out[1]} in the second" in warning
+
+
+def test_comparison_sets_the_findings_of_both_runs_side_by_side(whole, stricter):
+    runs = [run_folder.read(ran.folder) for ran in (whole, stricter)]
+
+    found = comparison.build(*runs)["ablation"]
+
+    for which, ran in (("first", whole), ("second", stricter)):
+        its = ran.file("results.json")["ablation"]
+        assert {one["name"]: one[which]["verdict"] for one in found["blocks"]} == {
+            one["name"]: one["verdict"] for one in its["blocks"]
+        }
+        told = found["needed_fraction"][which]
+        assert {name: its["needed_fraction"][name] for name in told} == told
+
+
+@pytest.mark.parametrize("width", [80, 100, 200])
+def test_comparison_over_blocks_fits_the_terminal_and_has_no_row_for_each_case(whole, stricter, width):
+    made = comparison.build(*[run_folder.read(ran.folder) for ran in (whole, stricter)])
+
+    lines = [line for line, _ in shown.summary(made, width)]
+
+    assert max(map(len, lines)) <= width
+    assert not [line for line in lines if "by document" in line]
+    assert "document" not in made["slices"]
+    for arm in ("base", "no-system", "no-examples", "no-passages", "no-tail", "composed"):
+        assert [line for line in lines if line.startswith(f"{arm} ")], arm
+    by_turn = [line.split() for line in lines[lines.index("") :] if not line.startswith(" ")]
+    heads = [words for words in by_turn if words[:3] == ["points", "by", "turn"]]
+    assert [name for words in heads for name in words[4:]] == [
+        "base",
+        "no-system",
+        "no-examples",
+        "no-passages",
+        "no-tail",
+        "composed",
+    ]
+    assert "by document" not in shown.markdown(made)
+    assert f"{CASES} cases" in " ".join(lines)
+
+
+def test_comparison_in_a_terminal_tells_changes_under_few_arms_and_counts_the_others(whole, stricter):
+    made = comparison.build(*[run_folder.read(ran.folder) for ran in (whole, stricter)])
+    few = {"base", "no-system", "no-examples", "no-passages", "no-tail", "composed"}
+    others = [one for one in made["changes"] if one["condition"] not in few]
+
+    told = [
+        line.split()[0] for line, _ in shown.summary(made, 200) if "->" in line and line.startswith("    ")
+    ]
+
+    assert set(told) <= few
+    assert others
+    assert f"and {len(others):,} answers that changed under other arms" in " ".join(
+        line for line, _ in shown.summary(made, 200)
+    )
+
+
+def test_declared_study_that_is_alone_is_the_only_one_named(make_project):
+    project = make_project()
+    add_blocks(project)
+
+    ran = project.run("-n0", "test_blocks.py", "--tokenbench-study=block", "--collect-only")
+
+    assert ran.status == pytest.ExitCode.USAGE_ERROR
+    assert ran.count("--tokenbench-study: no study 'block' was collected; there is only blocks") == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (('Block("system")', "Block(3)"), "has a block called 3; a name is a text, as in Block('system')"),
+        (
+            ('"examples", parts="each"', '"examples", parts=["each"]'),
+            "block 'examples' has the parts ['each']; there are 'whole', 'each', 'ranked'",
+        ),
+        (
+            ("follow_ups_only=True", 'follow_ups_only="no"'),
+            "block 'tail' has follow_ups_only='no'; write True or False",
+        ),
+        (("threshold=0.4", 'threshold=0.4, opt_in="no"'), "has opt_in='no'; write True or False"),
+        (('cases="data/cases.json"', "cases=None"), "has the cases None; give the path of their file"),
+        (("selector=[4]", "selector=4"), "selects from 4; give a list of scores, as [4, 8]"),
+        (
+            ('{"turn": {"multi_turn": 0.25, "single_turn": 0.75}}', '{"multi_turn": 0.23}'),
+            "production: the kind of slice is missing in {'multi_turn': 0.23}; put it around the shares, as {'turn': ",
+        ),
+    ],
+    ids=lambda one: one[1] if isinstance(one, tuple) else "",
+)
+def test_declaration_of_a_wrong_kind_gets_one_sentence(make_project, change, sentence):
+    project = make_project()
+    assert BLOCK_STUDY.count(change[0]) == 1
+    add_blocks(project, study=BLOCK_STUDY.replace(*change))
+
+    ran = project.run("-n0", "test_blocks.py", "--collect-only")
+
+    assert ran.status == pytest.ExitCode.USAGE_ERROR
+    assert ran.count("study 'blocks'") == ran.count(sentence) == 1
+    assert "Traceback" not in ran.text
+
+
+@pytest.mark.parametrize("blocks", ['"system"', "None"])
+def test_blocks_that_are_no_list_get_one_sentence(make_project, blocks):
+    project = make_project()
+    start, _, rest = BLOCK_STUDY.partition("blocks=[\n")
+    _, _, rest = rest.partition("    ],\n")
+    add_blocks(project, study=f"{start}blocks={blocks},\n{rest}")
+
+    ran = project.run("-n0", "test_blocks.py", "--collect-only")
+
+    assert ran.status == pytest.ExitCode.USAGE_ERROR
+    told = f"has the blocks {blocks.replace(chr(34), chr(39))}; give a list of them, as [Block('system'), "
+    assert ran.count("study 'blocks'") == ran.count(told) == 1
+    assert "Traceback" not in ran.text

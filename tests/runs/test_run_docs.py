@@ -359,12 +359,12 @@ def test_what_the_page_tells_of_its_run_over_blocks_is_so(page, measured):
     text = " ".join(page(DESK).split())
     made = measured.file("results.json")["ablation"]
     composed = made["composed"]
-    assert "these sum up to 8.3 points and the cut costs 33.3" in text
-    assert (composed["predicted"], composed["drop"]["estimate"]) == pytest.approx((1 / 12, 4 / 12))
-    assert "the oracle can be above the needed fraction, as here" in text
-    assert made["oracle"]["fraction"]["estimate"] > made["needed_fraction"]["estimate"]
-    assert "the system block stays in it, all 22 tokens, though it came out removable" in text
-    assert made["blocks"][0]["tokens"]["estimate"] == 22
+    assert "these sum up to 0.0 points and the cut costs 25.0" in text
+    assert (composed["predicted"], composed["drop"]["estimate"]) == pytest.approx((0, 3 / 12))
+    assert "system and examples came out removable each, and not together, so that both count" in text
+    assert (composed["holds"], made["needed_fraction"]["put_back"]) == (False, ["system", "examples"])
+    assert "The tail is not counted" in text
+    assert made["needed_fraction"]["needed_tokens"] == 100 - made["blocks"][3]["tokens"]["estimate"]
     assert "keeps two and loses a case of twelve" in text
     assert {rank["to"]: rank["drop"]["estimate"] for rank in made["blocks"][2]["ranks"]}[2] == 1 / 12
     html = (measured.folder / "report.html").read_text(encoding="utf-8")

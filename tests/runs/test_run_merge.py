@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from block_project import CaseReader, add_blocks, cases
 from small_project import EVERY, Ran, Server
 
 TIMINGS = ("prefill_s", "total_s", "seconds_per_document")
@@ -99,3 +100,23 @@ def test_shards_of_another_model_are_refused_in_one_sentence(sharded, tmp_path):
         f"{other} is no part of the same run as {first}: not the same are the model's digest ("
     )
     assert not (project.path / "refused").exists()
+
+
+def test_merged_shards_of_a_study_over_blocks_tell_how_to_go_on_with_the_arms_that_wait(make_project):
+    project = make_project()
+    add_blocks(project)
+    with Server(CaseReader(cases())) as server:
+        for number in (1, 2):
+            project.run("-n0", "test_blocks.py", f"--tokenbench-shard={number}/2", server=server)
+
+        merged = merge(project, *sorted(project.path.glob("reports/blocks/*")), "--into", "whole")
+
+        (folder,) = project.path.glob("whole/*/*")
+        named = folder.relative_to(project.path)
+        assert merged.count(f"pytest test_blocks.py --tokenbench-resume={named}, with the options of") == 1
+        report = (folder / "report.md").read_text(encoding="utf-8")
+        assert report.count("arms of later stages had not been asked") == 1
+        project.run("-n0", "test_blocks.py", f"--tokenbench-resume={folder}", server=server)
+
+    lines = (folder / "observations.jsonl").read_text(encoding="utf-8").splitlines()
+    assert "composed" in {json.loads(line)["condition"] for line in lines}
