@@ -163,7 +163,7 @@ class TestBoard:
 
     def test_who_lost_its_controller_does_not_wait(self, tmp_path, monkeypatch):
         reader = Board(tmp_path / "b", reads=True)
-        monkeypatch.setattr("os.getppid", lambda: 1)
+        monkeypatch.setattr("os.getppid", lambda: -1)
 
         begun = time.monotonic()
         with pytest.raises(UndecidedError):

@@ -168,9 +168,9 @@ def test_every_fault_of_a_declaration_is_told_with_its_line(run):
 
     refused(
         run(study),
+        f"{here} has the test functions test_small and test_again; a study has one",
         f"{here} has 2 conditions 'D25'; give each its own id",
         f"{here} has a condition 'B,2'; an id is made of letters of English, digits, '.', '_' and '-'",
-        f"{here} has the test functions test_small and test_again; a study has one",
         f"{here} has the unknown baseline 'Z'; its conditions are A, B,2, C, D25, D25, Dall",
         f"{here} has several hypotheses 'H1'; give each its own name",
         "test_small.py, line 32: hypothesis 'H1' asserts nothing; state it with assert",
