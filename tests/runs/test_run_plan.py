@@ -44,7 +44,7 @@ def test_plan_needs_no_server_and_runs_nothing(project, workers):
         "H4: no power is told, since prefill_s is not right or wrong*",
         "=* no tests ran in *",
     )
-    assert max(map(len, ran.lines)) <= 80
+    assert max(map(len, ran.narrow)) <= 80
     assert not ran.folders
     assert not (project.path / ".tokenbench").exists()
 
