@@ -204,7 +204,9 @@ class Ran:
         start = next(
             place for place, line in enumerate(self.narrow) if re.match(r"=+ tokenbench( QUICK)? =+$", line)
         )
-        return list(itertools.takewhile(lambda line: not re.match("[-=]{10}", line), self.narrow[start + 1 :]))
+        return list(
+            itertools.takewhile(lambda line: not re.match("[-=]{10}", line), self.narrow[start + 1 :])
+        )
 
     @property
     def folders(self) -> list[Path]:
