@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from pytest_tokenbench.corpus import files
 from pytest_tokenbench.loading import Loaded
 from pytest_tokenbench.opening import replace_text
 from pytest_tokenbench.records import Decision, Observation, Status, decode, encode
@@ -38,7 +39,6 @@ class Board:
         self._folder = folder
         self._reads = reads
         self._told: dict[str, Told] = {}
-        self._names: dict[str, int] = {}
         self._parent = os.getppid()
 
     def tell(self, study: str, told: Told) -> None:
@@ -54,7 +54,7 @@ class Board:
             replace_text(self._file(study), encode(told).decode())
 
     def end(self) -> None:
-        """Lets those who wait go on, since nothing more will be decided; then forgets everything."""
+        """Lets those who wait go on, since nothing more will be decided."""
         for study, told in self._told.items():
             if told.hindrance is None and self._folder is not None:
                 self.tell(study, Told(told.decisions, _ENDED))
@@ -87,7 +87,7 @@ class Board:
 
     def _file(self, study: str) -> Path:
         assert self._folder is not None  # noqa: S101  # whoever reads was given one
-        return self._folder / f"{study.encode().hex()[:200]}.json"
+        return self._folder / f"{files.sha256(study.encode())}.json"
 
 
 class Stages:

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from pytest_tokenbench import scoring
-from pytest_tokenbench.ablation.design import BETWEEN, unit_id
+from pytest_tokenbench.ablation.design import unit_id
+from pytest_tokenbench.ablation.prompts import document_of
 from pytest_tokenbench.ablation.requests import few
 from pytest_tokenbench.corpus import files, passages, schema
 from pytest_tokenbench.corpus.faults import CorpusError, Fault
-from pytest_tokenbench.records import Block, Document, OriginalSource, Question, Unit
+from pytest_tokenbench.records import Block, Document, Question, Unit
 
 SCHEMA = "cases.schema.json"
 PACKAGE = "pytest_tokenbench.ablation"
@@ -172,18 +173,7 @@ def _document(entry: Mapping[str, Any], value: Mapping[str, Any], shown: str) ->
         Block(name, tuple(_units(_given(entry, value, name), value.get("passages", {}))))
         for name in value["blocks"]
     )
-    text = BETWEEN.join(unit.text for block in blocks for unit in block.units)
-    return Document(
-        id=entry["id"],
-        title=entry["id"],
-        file=shown,
-        words=passages.word_count(text),
-        sha256=files.sha256(text.encode()),
-        licence="",
-        source=OriginalSource(),
-        text=text,
-        blocks=blocks,
-    )
+    return document_of(entry["id"], blocks, shown)
 
 
 def _given(entry: Mapping[str, Any], value: Mapping[str, Any], block: str) -> Sequence[Any]:

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pytest_tokenbench.ablation.design import BETWEEN
-from pytest_tokenbench.corpus import files, passages
+from pytest_tokenbench.ablation.prompts import document_of
+from pytest_tokenbench.corpus import files
 from pytest_tokenbench.corpus.faults import CorpusError, Fault
-from pytest_tokenbench.records import Block, Document, OriginalSource, Question, Unit
+from pytest_tokenbench.records import Block, Document, Question, Unit
 
 _KEYS = ("id", "question", "slices")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -122,7 +122,6 @@ def _is_text(value: object) -> bool:
 
 def _request(entry: Mapping[str, Any], names: Sequence[str], shown: str) -> Request:
     blocks = tuple(Block(name, tuple(map(Unit, entry[name]))) for name in names)
-    text = BETWEEN.join(unit.text for block in blocks for unit in block.units)
     return Request(
         Question(
             id=entry["id"],
@@ -132,17 +131,7 @@ def _request(entry: Mapping[str, Any], names: Sequence[str], shown: str) -> Requ
             answerable=False,
             slices=dict(entry.get("slices", {})),
         ),
-        Document(
-            id=entry["id"],
-            title=entry["id"],
-            file=shown,
-            words=passages.word_count(text),
-            sha256=files.sha256(text.encode()),
-            licence="",
-            source=OriginalSource(),
-            text=text,
-            blocks=blocks,
-        ),
+        document_of(entry["id"], blocks, shown),
     )
 
 
