@@ -177,8 +177,6 @@ class Ran:
         self.text = text
         self.path = path
         self.lines = text.splitlines()
-        # All but pytest's line on the JUnit file, which is as long as its path.
-        self.narrow = [line for line in self.lines if "- generated xml file: " not in line]
 
     def has(self, *patterns: str) -> None:
         """Asserts that lines match these patterns, in this order."""
@@ -199,14 +197,18 @@ class Ran:
         return "".join(match[1] for match in found if match)
 
     @property
+    def narrow(self) -> list[str]:
+        """All lines but pytest's own on the JUnit file, which is as long as its path."""
+        return [line for line in self.lines if "- generated xml file: " not in line]
+
+    @property
     def summary(self) -> list[str]:
         """The lines of the plugin's own section."""
+        lines = self.narrow
         start = next(
-            place for place, line in enumerate(self.narrow) if re.match(r"=+ tokenbench( QUICK)? =+$", line)
+            place for place, line in enumerate(lines) if re.match(r"=+ tokenbench( QUICK)? =+$", line)
         )
-        return list(
-            itertools.takewhile(lambda line: not re.match("[-=]{10}", line), self.narrow[start + 1 :])
-        )
+        return list(itertools.takewhile(lambda line: not re.match("[-=]{10}", line), lines[start + 1 :]))
 
     @property
     def folders(self) -> list[Path]:
