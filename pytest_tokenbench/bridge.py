@@ -13,6 +13,7 @@ import pytest
 from pytest_tokenbench import options
 from pytest_tokenbench.active import Outcome
 from pytest_tokenbench.asking import Trial
+from pytest_tokenbench.choosing import Choice
 from pytest_tokenbench.controller import Controller, StartError, StopRunError
 from pytest_tokenbench.deciding import Board
 from pytest_tokenbench.handout import ColdPool, Pool, SharedPool, Work
@@ -25,7 +26,6 @@ from pytest_tokenbench.reporting import terminal
 from pytest_tokenbench.reporting.items import Teststatus
 from pytest_tokenbench.reporting.live import Showing, end_line
 from pytest_tokenbench.scheduling import Order, TrialKey
-from pytest_tokenbench.settings import ALL_STUDIES
 from pytest_tokenbench.study import Study
 from pytest_tokenbench.worker import Worker
 
@@ -53,15 +53,14 @@ class Bridge:
         self.worker = Worker(self.settings, config.rootpath, name, self._say, self._earlier, board=board)
         self._controller: Controller | None = None
         self._faults: dict[str, None] = {}
+        self._late_fault: str | None = None
         self._results: dict[str, tuple[str, bool]] = {}
         self._trial_of: dict[str, tuple[str, TrialKey]] = {}
         # To be called with the first report: until then xdist sets the number of collected tests itself.
         self._announce: Callable[[], None] | None = None
         self.showing = Showing(self._trial_of)
         self.outcomes: list[Outcome] = []
-        self.left_out: dict[str, str] = {}
-        self._seen: set[str] = set()
-        self._named = options.named_files(config)
+        self.choice = Choice(self.settings.studies, options.named_files(config))
 
     def _say(self, text: str) -> None:
         reporter = self._config.pluginmanager.get_plugin("terminalreporter")
@@ -79,22 +78,14 @@ class Bridge:
                 raise pytest.Collector.CollectError("\n".join(found))
             self._faults |= dict.fromkeys(found)
 
-    def leaves_out(self, study: Study, file: Path) -> bool:
-        """Whether the session does not run a study that was collected; the summary then says so."""
-        chosen = self.settings.studies
-        if chosen is None:
-            out = study.opt_in and file not in self._named
-        else:
-            out = study.name not in chosen and ALL_STUDIES not in chosen
-        self._seen.add(study.name)
-        if out:
-            self.left_out[study.name] = below(file, self._config.rootpath) or file.name
-        return out
+    def takes(self, study: Study, file: Path) -> bool:
+        """Whether the session runs a study that was collected; the summary tells of those that it doesn't."""
+        return self.choice.takes(study, file, below(file, self._config.rootpath) or file.name)
 
     def tell_controller(self) -> None:
-        """Has xdist's controller know what a worker did not run."""
-        if self.is_worker and self.left_out:
-            cast("Any", self._config).workeroutput["tokenbench_left_out"] = self.left_out
+        """Has xdist's controller know what a worker saw, and did not run."""
+        if self.is_worker:
+            cast("Any", self._config).workeroutput[options.SEEN] = self.choice.told()
 
     def trials(self, study: Study, file: Path) -> Sequence[TrialKey]:
         """The trials of a study in order; none where it is faulty, which `check` then tells."""
@@ -108,13 +99,9 @@ class Bridge:
         """Raises pytest.UsageError with every fault of the collected studies. Workers leave that to the controller."""
         if self._faults and not self.is_worker:
             raise pytest.UsageError("\n".join(self._faults))
-        unknown = [name for name in self.settings.studies or () if name not in {*self._seen, ALL_STUDIES}]
-        if unknown and self._seen and not self.is_worker:
-            names = sorted(self._seen)
-            known = f"there are {', '.join(names)}, and {ALL_STUDIES} for all of them"
-            if len(names) == 1:
-                known = f"there is only {names[0]}"
-            raise pytest.UsageError(f"--tokenbench-study: no study {unknown[0]!r} was collected; {known}")
+        fault = self.choice.fault()
+        if fault is not None and not self.is_worker:
+            raise pytest.UsageError(fault)
 
     def refuse(self, function: str) -> None:
         """Has `check` tell that a study's test function, named by its test id, does not stand for single trials."""
@@ -341,6 +328,12 @@ class Bridge:
     def finish(self, session: pytest.Session) -> None:
         """Judges the hypotheses and reports them as tests; sets the session's exit status."""
         self.showing.stop()
+        if self._config.pluginmanager.has_plugin(
+            "dsession"
+        ):  # its workers collected: `check` saw no study here
+            self._late_fault = self.choice.fault()
+            if self._late_fault is not None:
+                session.exitstatus = pytest.ExitCode.USAGE_ERROR
         if self._controller is None:
             return
         controller, self._controller = self._controller, None
@@ -377,8 +370,11 @@ class Bridge:
     def summarise(self, reporter: pytest.TerminalReporter) -> None:
         """Writes the tables of the session's runs."""
         width = reporter._tw.fullwidth  # noqa: SLF001  # pytest has no public name for the terminal's width
-        if self.left_out:
-            for line in terminal.wrapped(shown.left_out(self.left_out), width):
+        if self._late_fault is not None:
+            for line in terminal.wrapped(f"ERROR: {self._late_fault}", width):
+                reporter.write_line(line, red=True)
+        elif self.choice.left_out:
+            for line in terminal.wrapped(shown.left_out(self.choice.left_out), width):
                 reporter.write_line(line)
         for outcome in self.outcomes:
             title = "tokenbench QUICK" if self.settings.quick else "tokenbench"

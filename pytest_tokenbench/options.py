@@ -188,6 +188,7 @@ def plans(config: pytest.Config) -> bool:
 EARLIER = pytest.StashKey[dict[str, "Path"]]()
 HOSTING: pytest.StashKey["Hosting"] = pytest.StashKey()
 BOARD = pytest.StashKey["Path"]()
+SEEN = "tokenbench_seen"  # what a worker of xdist tells of its collection when it ends
 
 
 def for_worker(config: pytest.Config, worker: str) -> dict[str, Any]:

@@ -56,7 +56,7 @@ def pytest_pycollect_makeitem(collector: Any, obj: object) -> list[pytest.Item] 
         return None
     # Other things answer to any name, as mocks do.
     study = study_of(obj) if isinstance(obj, FunctionType | MethodType) else None
-    return [] if study is not None and _bridge(collector.config).leaves_out(study, collector.path) else None
+    return [] if study is not None and not _bridge(collector.config).takes(study, collector.path) else None
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -105,11 +105,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Frees the place of a worker of xdist that is gone, and learns what it left out."""
+    """Frees the place of a worker of xdist that is gone, and learns what it saw."""
     config: pytest.Config = node.config
-    left_out = getattr(node, "workeroutput", {}).get("tokenbench_left_out")
-    if left_out:
-        _bridge(config).left_out |= left_out
+    seen = getattr(node, "workeroutput", {}).get(options.SEEN)
+    if seen:
+        _bridge(config).choice.learn(seen)
     if options.HOSTING in config.stash:
         config.stash[options.HOSTING].release(node.gateway.id)
 
@@ -172,9 +172,11 @@ class SessionHooks:
         self.bridge = bridge
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_collection_modifyitems(self) -> None:
-        """Tells the faults of the collected studies."""
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Tells the faults of the collected studies. Workers run nothing then; the controller does not collect."""
         self.bridge.check()
+        if self.bridge.is_worker and self.bridge.choice.fault() is not None:
+            items.clear()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> None:

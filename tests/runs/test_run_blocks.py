@@ -68,16 +68,28 @@ def test_studies_that_are_chosen(make_project, workers, arguments, studies):
     assert found == {f"test_{study}.py" for study in studies}
 
 
-def test_study_that_is_not_there_is_named_with_those_that_are(make_project):
+@pytest.mark.parametrize(
+    ("arguments", "names"),
+    [
+        (["-n0", "--collect-only"], "block"),
+        (["-n0"], "small,block"),
+        (["-n2"], "block"),
+        (["-n2"], "small,block"),
+    ],
+)
+def test_study_that_is_not_there_is_named_with_those_that_are_and_nothing_runs(
+    make_project, arguments, names
+):
     project = make_project()
     add_blocks(project)
 
-    ran = project.run("-n0", "--tokenbench-study=block", "--collect-only")
+    ran = project.run(*arguments, f"--tokenbench-study={names}")
 
     assert ran.status == pytest.ExitCode.USAGE_ERROR
     assert (
         ran.count("--tokenbench-study: no study 'block' was collected; there are blocks, small, and all") == 1
     )
+    assert not ran.folders
 
 
 def test_arms_of_later_stages_leave_out_what_earlier_trials_decided(whole):
