@@ -16,7 +16,7 @@ from pytest_tokenbench.ledger import TORN, Ledger
 from pytest_tokenbench.loading import Loaded
 from pytest_tokenbench.models import cache_note
 from pytest_tokenbench.models.base import ModelError, UnreachableError
-from pytest_tokenbench.models.patient import changed, differing
+from pytest_tokenbench.models.patient import STOP_AFTER, changed, differing
 from pytest_tokenbench.places import below
 from pytest_tokenbench.preparing import Builder, needed
 from pytest_tokenbench.prices import Price, PriceError
@@ -33,7 +33,6 @@ from pytest_tokenbench.worker import Worker
 if TYPE_CHECKING:
     from pytest_tokenbench.comparing import Former
 
-STOP_AFTER = 5  # trials in a row that came to nothing
 GO_ON = "what is measured is kept; --tokenbench-resume goes on from there"
 
 

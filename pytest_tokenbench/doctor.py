@@ -5,7 +5,7 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from importlib import metadata
@@ -22,7 +22,7 @@ from pytest_tokenbench.models.base import (
 from pytest_tokenbench.models.patient import Patient
 from pytest_tokenbench.records import ModelInfo
 from pytest_tokenbench.run_folder import printable
-from pytest_tokenbench.settings import DEFAULT_MODELS, WINDOW, Settings
+from pytest_tokenbench.settings import WINDOW, Settings
 
 OLDEST_PYTHON = (3, 11)
 PLUGIN = "tokenbench"
@@ -305,32 +305,3 @@ def _limit(model: Model, info: ModelInfo, patience: float) -> Finding:
         return _fault(what, f"a prompt beyond the window was not refused as such ({error})")
     how = "and how much of it was read is not told: the server may cut prompts unseen; use another"
     return _fault(what, f"a prompt beyond the window was answered, {how}")
-
-
-def settings_for(
-    backend: str, model: str | None, hosts: Sequence[str], reports: Path, timeout: float
-) -> Settings:
-    """The settings of a run as the command line names it.
-
-    Raises:
-        ValueError: The backend has no default model, or needs a host and has none; the message is a sentence.
-    """
-    chosen = model or DEFAULT_MODELS.get(backend)
-    if chosen is None:
-        raise ValueError(f"the backend {backend} has no default model; name one with --model")
-    if backend == "openai" and not hosts:
-        raise ValueError("the backend openai has no default host; give the server's address with --host")
-    if backend == "embedded" and hosts:
-        raise ValueError("the embedded model runs in this process and has no host; leave --host out")
-    return Settings(
-        backend=backend,
-        model=chosen,
-        hosts=tuple(hosts),
-        conditions=None,
-        quick=False,
-        reports=reports,
-        strict=False,
-        prices=None,
-        preparations=reports,
-        timeout=timeout,
-    )

@@ -1,5 +1,6 @@
 """What a run was asked to do, apart from its study."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -79,3 +80,32 @@ class Settings:
     def preparation_tokens(self) -> int | None:
         """Limit on the output tokens of every preparation call, beside the recipe's own; None outside a quick look."""
         return QUICK_PREPARATION_TOKENS if self.quick else None
+
+
+def settings_for(
+    backend: str, model: str | None, hosts: Sequence[str], reports: Path, timeout: float
+) -> Settings:
+    """The settings of a run as the command line names it.
+
+    Raises:
+        ValueError: The backend has no default model, or needs a host and has none; the message is a sentence.
+    """
+    chosen = model or DEFAULT_MODELS.get(backend)
+    if chosen is None:
+        raise ValueError(f"the backend {backend} has no default model; name one with --model")
+    if backend == "openai" and not hosts:
+        raise ValueError("the backend openai has no default host; give the server's address with --host")
+    if backend == "embedded" and hosts:
+        raise ValueError("the embedded model runs in this process and has no host; leave --host out")
+    return Settings(
+        backend=backend,
+        model=chosen,
+        hosts=tuple(hosts),
+        conditions=None,
+        quick=False,
+        reports=reports,
+        strict=False,
+        prices=None,
+        preparations=reports,
+        timeout=timeout,
+    )

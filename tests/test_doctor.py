@@ -13,6 +13,7 @@ from pytest_tokenbench import doctor
 from pytest_tokenbench.cli import main
 from pytest_tokenbench.doctor import Finding, Level
 from pytest_tokenbench.models import weights
+from pytest_tokenbench.settings import settings_for
 
 MODEL = "smollm2:135m"
 
@@ -27,7 +28,7 @@ def _here(tmp_path, monkeypatch):
 
 def examined(backend: str, model: str, *hosts: str) -> dict[str, Finding]:
     """The findings by what was looked at."""
-    settings = doctor.settings_for(backend, model, hosts, Path("reports"), timeout=20.0)
+    settings = settings_for(backend, model, hosts, Path("reports"), timeout=20.0)
     return {found.what: found for found in doctor.examine(settings, lambda _line: None, patience=5.0)}
 
 
@@ -128,7 +129,7 @@ def test_servers_with_openais_interface_are_told_apart(kind, given, wanted):
 
 
 def test_each_host_is_asked():
-    settings = doctor.settings_for("ollama", MODEL, (), Path("reports"), timeout=20.0)
+    settings = settings_for("ollama", MODEL, (), Path("reports"), timeout=20.0)
     with StubOllama() as one, StubOllama() as other:
         from dataclasses import replace
 
@@ -165,7 +166,7 @@ class TestSoftware:
 class TestMachine:
     @staticmethod
     def found(what: str, backend: str = "ollama") -> Finding:
-        settings = doctor.settings_for(backend, "m", (), Path("reports"), timeout=1.0)
+        settings = settings_for(backend, "m", (), Path("reports"), timeout=1.0)
         return {finding.what: finding for finding in doctor.machine(settings)}[what]
 
     @pytest.mark.parametrize(("free", "level"), [(5 << 30, "ok"), (1 << 30, "warning"), (5 << 20, "fault")])

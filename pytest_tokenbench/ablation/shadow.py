@@ -13,14 +13,13 @@ from pytest_tokenbench.ablation.setup import PROMPT, SETUP, Cut, as_run, check_s
 from pytest_tokenbench.ledger import Ledger
 from pytest_tokenbench.locking import Lock
 from pytest_tokenbench.models.base import ChangedModelError
-from pytest_tokenbench.models.patient import Patient, differing
+from pytest_tokenbench.models.patient import STOP_AFTER, Patient, differing
 from pytest_tokenbench.records import ModelInfo, Observation, Status, encode
 from pytest_tokenbench.run_folder import RunError, printable
 
 PAIRS = "pairs.jsonl"
 RESULTS = "shadow.json"
 REPORT = "shadow.md"
-STOP_AFTER = 5  # requests in a row that came to nothing
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_tokenbench.cli.status import DIFFERENCE, FAULT
-from pytest_tokenbench.settings import BACKENDS, DEFAULT_MODELS
+from pytest_tokenbench.settings import BACKENDS, DEFAULT_MODELS, settings_for
 
 if TYPE_CHECKING:
     from pytest_tokenbench.cli.status import Commands
@@ -57,7 +57,7 @@ def _doctor(options: argparse.Namespace) -> int:
     from pytest_tokenbench import doctor  # noqa: PLC0415  # for this command alone
 
     try:
-        settings = doctor.settings_for(
+        settings = settings_for(
             options.backend, options.model, options.host, options.reports, options.timeout
         )
     except ValueError as error:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_tokenbench.cli.status import FAULT
-from pytest_tokenbench.settings import BACKENDS, TIMEOUT_S
+from pytest_tokenbench.settings import BACKENDS, TIMEOUT_S, settings_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -88,7 +88,6 @@ def _settings(options: argparse.Namespace, record: "RunRecord") -> "Settings":
     Raises:
         ValueError: What was given does not go together; the message is a sentence.
     """
-    from pytest_tokenbench import doctor  # noqa: PLC0415  # as above
     from pytest_tokenbench.run_folder import printable  # noqa: PLC0415
     from pytest_tokenbench.scheduling import Order  # noqa: PLC0415
 
@@ -100,7 +99,7 @@ def _settings(options: argparse.Namespace, record: "RunRecord") -> "Settings":
     if not options.timeout > 0:
         raise ValueError(f"--timeout: {options.timeout:g} is no number of seconds above 0")
     model = options.model or record.model.name
-    made = doctor.settings_for(backend, model, options.host, options.run, options.timeout)
+    made = settings_for(backend, model, options.host, options.run, options.timeout)
     shared = record.order == Order.SHARED
     return replace(made, quick=record.quick, order=Order.SHARED if shared else Order.COLD)
 

@@ -34,6 +34,9 @@ ALL_BELOW = 60.0
 # Seconds after which a host that answers is asked again whether it has the same model still.
 KNOWN_FOR = 30.0
 
+# So many questions in a row that came to nothing, each after all its attempts, and there is no use in more of them.
+STOP_AFTER = 5
+
 Told = TypeVar("Told")
 
 _PASSING = (UnreachableError, TimedOutError, BusyError, CrashedError, MalformedReplyError)
