@@ -63,7 +63,7 @@ def _composed(made: Json) -> Section:
         ("shortfall", words.drop(composed["shortfall"])),
         ("on the stress slice", words.drop(composed["stress_drop"])),
     ]
-    sentences = [*_finding(composed), _saving(composed)]
+    sentences = [_finding(composed), _saving(composed)]
     for what, key in (("drop", "drop"), ("shortfall", "shortfall"), ("stress drop", "stress_drop")):
         sentences += words.absent(what, [("", composed[key])])
     sentences += _interaction(composed)
@@ -72,12 +72,10 @@ def _composed(made: Json) -> Section:
     )
 
 
-def _finding(composed: Json) -> Iterator[str]:
+def _finding(composed: Json) -> str:
     """What came out of leaving all of it out together."""
-    if composed.get("verdict") is None:
-        return
     clears = {True: "; clears the stress slice", False: "; does not clear the stress slice"}
-    yield f"together: {words.verdict(composed)}{clears.get(composed['clears_stress'], '')}"
+    return f"together: {words.verdict(composed)}{clears.get(composed['clears_stress'], '')}"
 
 
 def _saving(composed: Json) -> str:
@@ -130,7 +128,7 @@ def needed_fraction(made: Json) -> str:
         return f"needed fraction: not known, since {wording.one_line(its['unavailable'])}"
     counted = f"{its['needed_tokens']:,.0f} of {its['total_tokens']:,.0f} tokens"
     told = f"needed fraction: {words.percent(its)}, {counted}; a block that is undecided counts as needed"
-    back = its.get("put_back")
+    back = its["put_back"]
     if not back:
         return told
     reason = wording.one_line(its["put_back_note"])

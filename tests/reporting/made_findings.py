@@ -103,8 +103,16 @@ BLOCKS = [
         reweighted_verdict="needed",
     ),
 ]
+PUT_BACK = ["policy", "examples/2", "passages/3", "passages/4", "passages/5"]
+NOT_TOGETHER = "does not hold: the composed arm came out undecided; its interval has the threshold in it"
 COMPOSED = {
-    "left_out": ["policy", "examples/2", "passages/3", "passages/4", "passages/5"],
+    "left_out": PUT_BACK,
+    "verdict": "undecided",
+    "reason": "its interval has the threshold in it",
+    "n_to_decide": 260,
+    "clears_stress": True,
+    "holds": False,
+    "note": NOT_TOGETHER,
     "drop": figure(0.1, 0.0375, 0.175),
     "predicted": 0.0,
     "shortfall": figure(0.1, 0.0375, 0.175),
@@ -147,7 +155,13 @@ FOUND = {
     "refused": None,
     "blocks": BLOCKS,
     "composed": COMPOSED,
-    "needed_fraction": figure(0.9143, 0.75, 0.9786) | {"needed_tokens": 12_800.0, "total_tokens": 14_000.0},
+    "needed_fraction": figure(0.9143, 0.75, 0.9786)
+    | {
+        "needed_tokens": 12_800.0,
+        "total_tokens": 14_000.0,
+        "put_back": PUT_BACK,
+        "put_back_note": NOT_TOGETHER,
+    },
     "oracle": {
         "oracle": True,
         "note": NOTE,
