@@ -15,12 +15,14 @@ from pytest_tokenbench.marker import ATTRIBUTE
 from pytest_tokenbench.material import Find, Material
 from pytest_tokenbench.quick import quick_look
 from pytest_tokenbench.records import Decision
+from pytest_tokenbench.settings import ALL_STUDIES
 
 if TYPE_CHECKING:
     from pytest_tokenbench.results import Results
 
 # As of questions' ids: both stand in test ids.
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+_SIGNS = "letters of English, digits, '.', '_' and '-'"
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -135,6 +137,8 @@ class Study:
         """Everything that is wrong with the declaration, a sentence each, with the line in the study file."""
         here = f"line {self._line}: study {self.name!r}"
         found = []
+        if not (isinstance(self.name, str) and _ID.fullmatch(self.name)) or self.name == ALL_STUDIES:
+            found.append(f"{here}: a study's name is made of {_SIGNS}, and is not {ALL_STUDIES!r}")
         if not self._functions:
             found.append(f"{here} has no test function; decorate one with @study.trials")
         if len(self._functions) > 1:
@@ -163,7 +167,7 @@ class Study:
             for name in _twice(known)
         ]
         found += [
-            f"{here} has a condition {name!r}; an id is made of letters of English, digits, '.', '_' and '-'"
+            f"{here} has a condition {name!r}; an id is made of {_SIGNS}"
             for name in known
             if not _ID.fullmatch(name)
         ]

@@ -32,6 +32,21 @@ class TestFaults:
 
         assert study_with(claim).faults() == []
 
+    @pytest.mark.parametrize("name", ["", "a/b", "../a", "a,b", "all", ".a", "a b", "a\n", None, 3])
+    def test_a_name_that_could_not_stand_in_an_option_or_name_a_folder(self, name):
+        made = declared(FullText("A"))
+        made.name = name
+        (fault,) = made.faults()
+        assert fault.endswith(
+            f"study {name!r}: a study's name is made of letters of English, digits, '.', '_' and '-', and is not 'all'"
+        )
+
+    @pytest.mark.parametrize("name", ["protocol", "needed-context", "v2.1_b", "7"])
+    def test_a_name_that_can(self, name):
+        made = declared(FullText("A"))
+        made.name = name
+        assert made.faults() == []
+
     def test_two_conditions_of_one_id(self):
         (fault,) = declared(FullText("A"), Chunks("A", top=2)).faults()
         assert fault.endswith("study 'made' has 2 conditions 'A'; give each its own id")
