@@ -5,6 +5,7 @@ import json
 import os
 import re
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -63,11 +64,12 @@ class ConstructionError(Exception):
 class Encoder:
     """A model that writes preparations, with a meter on what it costs. Counts not told make the sum unknown.
 
-    `most_tokens` limits every reply beside the recipe's own limit.
+    `most_tokens` limits every reply beside the recipe's own limit. `told` hears after each reply how many there are.
     """
 
     model: Model
     most_tokens: int | None = None
+    told: Callable[[int], None] | None = None
     calls: int = 0
     input_tokens: int | None = 0
     output_tokens: int | None = 0
@@ -81,6 +83,8 @@ class Encoder:
         self.input_tokens = _sum(self.input_tokens, reply.input_tokens)
         self.output_tokens = _sum(self.output_tokens, reply.output_tokens)
         self.seconds += reply.wall_s
+        if self.told is not None:
+            self.told(self.calls)
         return reply
 
 
@@ -105,10 +109,19 @@ def key(recipe: Recipe, document: Document, model: ModelInfo, most_tokens: int |
 
 
 def build(
-    recipe: Recipe, document: Document, model: Model, info: ModelInfo, most_tokens: int | None = None
+    recipe: Recipe,
+    document: Document,
+    model: Model,
+    info: ModelInfo,
+    most_tokens: int | None = None,
+    *,
+    told: Callable[[int], None] | None = None,
 ) -> Preparation:
-    """The preparation of one document. One that fails is returned too, with the reason and what it cost."""
-    encoder = Encoder(model, most_tokens)
+    """The preparation of one document; see `Encoder` for `most_tokens` and `told`.
+
+    One that fails is returned too, with the reason and what it cost.
+    """
+    encoder = Encoder(model, most_tokens, told)
     failure = kind = None
     written = Written(units=())
     try:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 
 from pytest_tokenbench import preparation
 from pytest_tokenbench.loading import Loaded
@@ -36,7 +37,7 @@ def needed(loaded: Loaded, keys: Iterable[TrialKey], worker: Worker) -> Needed:
 class Builder:
     """Gets preparations from an earlier part of the run, from the store, or from the model.
 
-    `say` is told what was built, `prepares` what is about to be: its number, how many there are, and what it is.
+    `say` is told what was built, `prepares` what is being built: its number, how many there are, what it is, how far.
     """
 
     def __init__(
@@ -74,9 +75,10 @@ class Builder:
             if place in recorded:
                 continue
             stored = self._stored(place)
+            tell = partial(self._tell, built + 1, len(missing), f"{recipe.name} of {place[1]}")
             if stored is None:
-                self._prepares(built + 1, len(missing), f"{recipe.name} of {place[1]}")
-            made = stored or self._build(recipe, place[1])
+                tell(0)
+            made = stored or self._build(recipe, place[1], tell)
             keep(made)
             in_a_row = 0 if is_final(made) else in_a_row + 1
             if in_a_row == STOP_AFTER:
@@ -96,7 +98,12 @@ class Builder:
         # Built from the same text, perhaps for a document of another name.
         return replace(found, document=document) if found is not None and found.failure is None else None
 
-    def _build(self, recipe: Recipe, document: str) -> Preparation:
+    def _tell(self, number: int, total: int, what: str, replies: int) -> None:
+        """Tells where a preparation stands, which can take many replies and minutes."""
+        since = "" if not replies else f", {replies} {'reply' if replies == 1 else 'replies'} so far"
+        self._prepares(number, total, f"{what}{since}")
+
+    def _build(self, recipe: Recipe, document: str, told: Callable[[int], None]) -> Preparation:
         worker = self._worker
         made = preparation.build(
             recipe,
@@ -104,6 +111,7 @@ class Builder:
             worker.model,
             worker.info,
             worker.settings.preparation_tokens,
+            told=told,
         )
         self._store.put(made)
         return made

@@ -82,7 +82,10 @@ def test_a_log_has_a_line_a_minute(make_project, server, workers):
     ran = make_project(study=STUDY + PASSING).run(workers, server=server, **SOON)
 
     assert ran.status == pytest.ExitCode.OK
-    ran.has("tokenbench: preparing 1 of 4, summary of kell")
+    ran.has(
+        "tokenbench: preparing 1 of 4, summary of kell",
+        "tokenbench: preparing 1 of 4, summary of kell, 1 reply so far",
+    )
     lines = [line for line in ran.lines if re.match(r"tokenbench: \d+/36 trials", line)]
     assert len(lines) > 36
     assert re.fullmatch(
