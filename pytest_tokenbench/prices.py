@@ -18,10 +18,15 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
+
+from pytest_tokenbench.records import Count
 
 RATES = ("input", "cached_input", "output")
 HIGHEST = 1e9
+Rate = Annotated[float, msgspec.Meta(ge=0, le=HIGHEST)]
 _BY_HAND = (*RATES, "currency")
 _PUBLISHED = ("model", "provider")
 
@@ -41,12 +46,12 @@ class Price:
 
     name: str
     currency: str
-    input: float
-    cached_input: float | None
-    output: float
+    input: Rate
+    cached_input: Rate | None
+    output: Rate
     source: str | None = None
-    cache_write: float | None = None
-    base_up_to: int | None = None
+    cache_write: Rate | None = None
+    base_up_to: Count | None = None
 
 
 def read(path: Path, moment: dt.datetime) -> tuple[Price, ...]:

@@ -1,12 +1,25 @@
-"""The nouns of a study as frozen dataclasses, and their JSON. Imports nothing of ours."""
+"""The nouns of a study as frozen dataclasses, and their JSON. Imports nothing of ours.
+
+`decode` refuses numbers that cannot be: negative ones, and those beyond what its field can come to at most.
+"""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 
 Record = TypeVar("Record")
+
+# What a number of a record can be at most, so that sums, squares and costs of many stay what a float holds.
+MOST_COUNT = 10**15
+LONGEST_S = 1e9
+MOST_MEASURED = 1e100
+
+Count = Annotated[int, msgspec.Meta(ge=0, le=MOST_COUNT)]
+Seconds = Annotated[float, msgspec.Meta(ge=0, le=LONGEST_S)]
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+Measured = Annotated[float, msgspec.Meta(ge=-MOST_MEASURED, le=MOST_MEASURED)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +92,11 @@ class Question:
     question: str
     answers: tuple[str, ...]
     answerable: bool
-    paragraph: int | None = None
+    paragraph: Count | None = None
     aliases: tuple[str, ...] = ()
     slices: dict[str, str] = field(default_factory=dict)
     checked_terms: tuple[str, ...] = ()
-    gold_rank: int | None = None
+    gold_rank: Count | None = None
     follow_up: bool = False
     stress: bool = False
 
@@ -106,8 +119,8 @@ class ModelInfo:
     backend: str
     name: str
     digest: str | None
-    window: int | None
-    trained_window: int | None = None
+    window: Count | None
+    trained_window: Count | None = None
     server_version: str | None = None
     quantization: str | None = None
     parameter_size: str | None = None
@@ -167,13 +180,13 @@ class Preparation:
     options: dict[str, Any]
     units: tuple[str, ...]
     flags: tuple[str, ...]
-    calls: int
-    input_tokens: int | None
-    output_tokens: int | None
-    seconds: float
-    numbers: int = 0
-    unfaithful_numbers: int = 0
-    cut_sections: tuple[int, ...] = ()
+    calls: Count
+    input_tokens: Count | None
+    output_tokens: Count | None
+    seconds: Seconds
+    numbers: Count = 0
+    unfaithful_numbers: Count = 0
+    cut_sections: tuple[Count, ...] = ()
     failure: str | None = None
     failure_kind: str | None = None
 
@@ -223,7 +236,7 @@ class Decision:
 
     arm: str
     left_out: tuple[str, ...] = ()
-    lengths: dict[str, int] = field(default_factory=dict)
+    lengths: dict[str, Count] = field(default_factory=dict)
     needless: str | None = None
 
 
@@ -234,7 +247,7 @@ class Attempt:
     kind: str
     message: str
     host: str
-    seconds: float
+    seconds: Seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,8 +261,8 @@ class Scores:
     abstained: bool
     correct: bool | None = None
     made_up: bool | None = None
-    f1: float | None = None
-    squad_f1: float | None = None
+    f1: Share | None = None
+    squad_f1: Share | None = None
     exact_match: bool | None = None
 
 
@@ -266,24 +279,24 @@ class Observation:
     document: str
     condition: str
     reader: str
-    repeat: int
+    repeat: Count
     status: Status
     started: str
     host: str
     worker: str
     outcome: Outcome | None = None
     answer: str | None = None
-    input_tokens: int | None = None
-    cached_tokens: int | None = None
-    output_tokens: int | None = None
-    prefill_s: float | None = None
-    decode_s: float | None = None
-    load_s: float | None = None
-    total_s: float | None = None
-    wall_s: float | None = None
+    input_tokens: Count | None = None
+    cached_tokens: Count | None = None
+    output_tokens: Count | None = None
+    prefill_s: Seconds | None = None
+    decode_s: Seconds | None = None
+    load_s: Seconds | None = None
+    total_s: Seconds | None = None
+    wall_s: Seconds | None = None
     stop: str | None = None
     scores: Scores | None = None
-    context_words: int | None = None
+    context_words: Count | None = None
     context_sha256: str | None = None
     units: tuple[str, ...] = ()
     prompt_sha256: str | None = None
@@ -315,7 +328,7 @@ class Bound:
 
     end: str
     relation: str
-    value: float
+    value: Measured
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,10 +339,10 @@ class Evidence:
     """
 
     measure: str
-    estimate: float
-    low: float | None
-    high: float | None
-    n: int
+    estimate: Measured
+    low: Measured | None
+    high: Measured | None
+    n: Count
     bounds: tuple[Bound, ...] = ()
 
 

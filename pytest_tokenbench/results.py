@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from pytest_tokenbench import statistics
 from pytest_tokenbench.measures import MEASURES, Scope, is_cold, is_warm
-from pytest_tokenbench.records import Bound, Evidence, Observation, Question, Status
+from pytest_tokenbench.records import MOST_MEASURED, Bound, Evidence, Observation, Question, Status
 from pytest_tokenbench.statistics import Estimate, FloatArray
 from pytest_tokenbench.tabulation import Tabulation
 
@@ -36,7 +36,8 @@ class Compared(float):
         return made
 
     def _told(self, relation: str, other: float) -> None:
-        if isinstance(other, int | float):
+        # What no record can hold, as the infinite, is nothing that a plot could draw either.
+        if isinstance(other, int | float) and abs(other) <= MOST_MEASURED:
             self._tell(Bound(self._end, relation, float(other)))
 
     def __lt__(self, other: float) -> bool:

@@ -51,6 +51,8 @@ FAULTS = {
     "uncounted_prompt": "a reply that has null for the count of the prompt's tokens",
     "uncounted_reply": "a reply that has null for the count of its own tokens",
     "low_count": "a reply that counts fewer tokens than the prompt has words, as servers do that leave out cached ones",
+    "high_count": "a reply that counts more tokens than anybody has ever written",
+    "long_duration": "a reply that took longer than a float can say",
     "no_durations": "a reply without durations",
     "wrong_count": "a reply with a count that is no number",
     "slow": "the answer takes a minute",
@@ -314,6 +316,8 @@ _SPOILERS: dict[str, Callable[[dict[str, Any]], tuple[int, Any]]] = {
     "uncounted_prompt": lambda reply: (200, reply | {"prompt_eval_count": None}),
     "uncounted_reply": lambda reply: (200, reply | {"eval_count": None}),
     "low_count": lambda reply: (200, reply | {"prompt_eval_count": 1}),
+    "high_count": lambda reply: (200, reply | {"eval_count": 10**15}),
+    "long_duration": lambda reply: (200, reply | {"total_duration": 10**400}),
     "no_durations": lambda reply: (200, _without(reply, "_duration")),
     "wrong_count": lambda reply: (200, reply | {"prompt_eval_count": "many"}),
 }

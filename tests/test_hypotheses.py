@@ -1,12 +1,15 @@
 """Verdicts: passed, failed, unavailable and error; what missing trials do to them; the evidence behind them."""
 
+import math
 import time
+from dataclasses import replace
 
+import made_runs
 import pytest
 import scripted
 
-from pytest_tokenbench.hypotheses import judge, spoilt, unavailable
-from pytest_tokenbench.records import Bound, Evidence, Ruling, Status
+from pytest_tokenbench.hypotheses import judge, spoilt, standing, unavailable
+from pytest_tokenbench.records import Bound, Evidence, Ruling, Status, Verdict, decode, encode
 from pytest_tokenbench.results import Results
 from pytest_tokenbench.study import Hypothesis
 
@@ -28,6 +31,27 @@ def made(**conditions):
         if sign != "."
     ]
     return Results(questions, list(conditions), next(iter(conditions)), trials)
+
+
+class TestStanding:
+    """What is told of verdicts when the ledger that they rest on is read again."""
+
+    @staticmethod
+    def read(judged, there):
+        run = made_runs.run()
+        return replace(run, record=replace(run.record, judged=judged), observations=run.observations[:there])
+
+    @pytest.mark.parametrize(("judged", "there"), [(8, 8), (7, 8), (None, 8), (None, 3)])
+    def test_verdicts_stand_as_given_where_no_trial_is_known_to_be_lost(self, judged, there):
+        assert standing(self.read(judged, there)) == made_runs.record().verdicts
+
+    @pytest.mark.parametrize(("there", "lacks"), [(7, "1"), (2, "6"), (0, "8")])
+    def test_verdicts_on_trials_that_are_lost_are_not_known(self, there, lacks):
+        (verdict,) = standing(self.read(8, there))
+        assert verdict.ruling is Ruling.UNAVAILABLE
+        assert verdict.reason == f"not known: the ledger lacks {lacks} of the 8 trials that it was judged on"
+        assert verdict.evidence == ()
+        assert (verdict.hypothesis, verdict.statement) == ("H1", "C costs less.")
 
 
 class TestRulings:
@@ -291,6 +315,17 @@ class TestEvidence:
 
         (evidence,) = judge(hypothesis(claimed), made(A="+-", D="+-")).verdict.evidence
         assert evidence.bounds == (bound,)
+
+    @pytest.mark.parametrize("other", [math.inf, -math.inf, math.nan, 10**400, 1e200])
+    def test_leaves_out_what_no_record_could_hold(self, other):
+        def claimed(results):
+            assert results.estimate("accuracy", "A").estimate != other
+            assert (results.estimate("accuracy", "A").estimate <= other) in {True, False}
+
+        verdict = judge(hypothesis(claimed), made(A="+-", D="+-")).verdict
+        assert verdict.ruling is Ruling.PASSED
+        assert all(one.bounds == () for one in verdict.evidence)
+        assert decode(encode(verdict), Verdict) == verdict
 
     def test_judging_twice_gives_the_same(self):
         results = made(A="+-+x", D="++-x")

@@ -28,7 +28,7 @@ from pytest_tokenbench.models.base import (
     UnreachableError,
 )
 from pytest_tokenbench.models.llama_replies import generation, parsed, stream
-from pytest_tokenbench.records import Generation, ModelInfo
+from pytest_tokenbench.records import MOST_COUNT, Count, Generation, ModelInfo
 
 # A model's file may bring sampler options of its own, so every one is said. At temperature 0 the likeliest token wins.
 PINNED: Mapping[str, Any] = {
@@ -114,7 +114,7 @@ class EmbeddedModel:
         }
         started = time.perf_counter()
         pieces = stream(server, request, timeout)
-        return generation(pieces, time.perf_counter() - started)
+        return generation(pieces, prompt, max_tokens, time.perf_counter() - started)
 
     def close(self) -> None:
         """Ends the engine and gives back its memory. Asked again, the model is loaded again."""
@@ -312,9 +312,9 @@ def _read(path: Path) -> tuple[dict[str, gguf.Value], str]:
 
 
 class _Given(msgspec.Struct):
-    n_ctx: Annotated[int, msgspec.Meta(gt=0)]
-    n_ctx_train: int | None = None
-    n_params: int | None = None
+    n_ctx: Annotated[int, msgspec.Meta(gt=0, le=MOST_COUNT)]
+    n_ctx_train: Count | None = None
+    n_params: Count | None = None
     ftype: str | None = None
 
 
@@ -358,7 +358,9 @@ def _short(parameters: int | None) -> str | None:
 
 
 def _positive(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+    if not isinstance(value, int) or isinstance(value, bool):
+        return None
+    return value if 0 < value <= MOST_COUNT else None
 
 
 def _text(value: object) -> str | None:

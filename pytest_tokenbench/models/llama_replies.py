@@ -6,11 +6,11 @@ from typing import Annotated, Any, NoReturn, TypeVar
 
 import msgspec
 
+from pytest_tokenbench.models import bounds
 from pytest_tokenbench.models.base import (
     CrashedError,
     MalformedReplyError,
     TimedOutError,
-    WindowExceededError,
 )
 from pytest_tokenbench.records import Generation
 
@@ -54,6 +54,9 @@ def stream(server: Any, request: dict[str, Any], timeout: float | None = None) -
     return pieces
 
 
+_WHO = "llama.cpp"
+
+
 class _Delta(msgspec.Struct):
     content: str | None = None
     reasoning_content: str | None = None
@@ -92,13 +95,13 @@ class _Piece(msgspec.Struct):
     error: _Error | None = None
 
 
-def generation(pieces: list[bytes], wall_s: float) -> Generation:
-    """The generation that these pieces of a reply make up.
+def generation(pieces: list[bytes], prompt: str, limit: int, wall_s: float) -> Generation:
+    """The generation that these pieces of a reply to `prompt`, of at most `limit` tokens, make up.
 
     Raises:
         WindowExceededError: The engine refused the prompt as too long.
         CrashedError: It told another error.
-        MalformedReplyError: A piece is no JSON, or the counts are missing.
+        MalformedReplyError: A piece is no JSON, or the counts are missing or cannot be.
     """
     read = [parsed(piece, _Piece) for piece in pieces]
     for piece in read:
@@ -108,9 +111,14 @@ def generation(pieces: list[bytes], wall_s: float) -> Generation:
     if last.usage is None or last.timings is None:
         raise MalformedReplyError("the reply of llama.cpp breaks off without its counts")
     choices = [choice for piece in read for choice in piece.choices]
-    prefill_s, decode_s = last.timings.prompt_ms / 1e3, last.timings.predicted_ms / 1e3
+    text = "".join(choice.delta.content or "" for choice in choices)
+    thinking = "".join(choice.delta.reasoning_content or "" for choice in choices)
+    bounds.check_read(prompt, None, _WHO, last.usage.prompt_tokens, last.timings.cache_n)
+    bounds.check_written(text + thinking, limit, _WHO, last.usage.completion_tokens)
+    prefill_s = bounds.seconds(last.timings.prompt_ms, 1e3, _WHO) or 0.0
+    decode_s = bounds.seconds(last.timings.predicted_ms, 1e3, _WHO) or 0.0
     return Generation(
-        text="".join(choice.delta.content or "" for choice in choices),
+        text=text,
         input_tokens=last.usage.prompt_tokens,
         cached_tokens=last.timings.cache_n,
         output_tokens=last.usage.completion_tokens,
@@ -120,13 +128,13 @@ def generation(pieces: list[bytes], wall_s: float) -> Generation:
         total_s=prefill_s + decode_s,
         wall_s=wall_s,
         stop=next((choice.finish_reason for choice in reversed(choices) if choice.finish_reason), None),
-        thinking="".join(choice.delta.reasoning_content or "" for choice in choices) or None,
+        thinking=thinking or None,
     )
 
 
 def _refused(error: _Error) -> NoReturn:
     if error.type == "exceed_context_size_error":
-        raise WindowExceededError(error.n_prompt_tokens, error.n_ctx)
+        raise bounds.refusal(error.n_prompt_tokens, error.n_ctx, _WHO)
     raise CrashedError(f"llama.cpp answered: {error.message or error.type or 'an error without a message'}")
 
 
@@ -141,5 +149,5 @@ def parsed(content: bytes, kind: type[Kind]) -> Kind:
     """
     try:
         return msgspec.json.decode(content, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise MalformedReplyError(f"llama.cpp said what it should not ({error})") from error

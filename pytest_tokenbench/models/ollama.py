@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 
 import httpx
 
+from pytest_tokenbench.models import bounds
 from pytest_tokenbench.models.addresses import split_credentials
 from pytest_tokenbench.models.base import (
     BusyError,
@@ -24,7 +25,6 @@ from pytest_tokenbench.models.base import (
     ModelMissingError,
     TimedOutError,
     UnreachableError,
-    WindowExceededError,
 )
 from pytest_tokenbench.models.ollama_replies import (
     Listed,
@@ -123,7 +123,7 @@ class OllamaModel:
         body["options"]["num_predict"] = max_tokens
         started = time.perf_counter()
         reply = self._ask("POST", "/api/chat", Reply, body)
-        return generation(reply, prompt, time.perf_counter() - started, info)
+        return generation(reply, prompt, max_tokens, time.perf_counter() - started, info)
 
     def close(self) -> None:
         """Closes the connection. The model stays loaded on the server for others, for an hour at most."""
@@ -146,14 +146,15 @@ class OllamaModel:
         # Models that share their weights are loaded once, and listed by the name that was first asked for.
         alike = [model for model in loaded if model.details == listed.details]
         running = [model for model in loaded if model.is_called(self.name)] or alike
-        window = running[0].context_length if len(running) == 1 else 0
+        told = running[0].context_length if len(running) == 1 else 0
+        window = bounds.size(told, "a context length", self.host)
         pinned = {key: body[key] for key in (*UNCUT, "think") if key in body}
         self._info = ModelInfo(
             backend="ollama",
             name=self.name,
             digest=listed.digest,
             window=window or self._asked_window,
-            trained_window=shown.trained_window,
+            trained_window=bounds.size(shown.trained_window, "a trained context length", self.host),
             server_version=version or None,
             quantization=listed.details.quantization_level or None,
             parameter_size=listed.details.parameter_size or None,
@@ -211,7 +212,8 @@ class OllamaModel:
         if status in _TOO_LONG_STATUSES and _TOO_LONG.search(said):
             sizes = _SIZES.search(said)
             window = self._info.window if self._info else None
-            raise WindowExceededError(*(map(int, sizes.groups()) if sizes else (None, window)))
+            needed, window = map(bounds.figure, sizes.groups()) if sizes else (None, window)
+            raise bounds.refusal(needed, window, f"{self.host}{path}")
         if status == HTTPStatus.NOT_FOUND and is_ollamas and path in {"/api/chat", "/api/show"}:
             raise self._missing(self._models("/api/tags"))
         if status in {HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.TOO_MANY_REQUESTS}:

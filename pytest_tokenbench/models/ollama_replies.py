@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+from pytest_tokenbench.models import bounds
 from pytest_tokenbench.models.base import GaveUpError, MalformedReplyError, WindowExceededError
 from pytest_tokenbench.models.wire import least_tokens, plain
 from pytest_tokenbench.records import Generation, ModelInfo
@@ -101,19 +102,21 @@ def full_name(name: str) -> str:
 # What a reply means
 
 
-def generation(reply: Reply, prompt: str, wall_s: float, info: ModelInfo) -> Generation:
-    """The generation that a reply to `prompt` is.
+def generation(reply: Reply, prompt: str, limit: int, wall_s: float, info: ModelInfo) -> Generation:
+    """The generation that a reply to `prompt` is, of at most `limit` tokens.
 
     Raises:
         GaveUpError: The server ended it since the model repeated itself.
-        MalformedReplyError: It is not done, or lacks counts.
+        MalformedReplyError: It is not done, or lacks counts, or has numbers that cannot be.
         WindowExceededError: Some of the prompt was cut.
     """
     if not reply.done:
         if _repeats_itself(reply.message.content or reply.message.thinking or ""):
             raise GaveUpError(f"{info.host} gave the reply up: the model repeats one token on and on")
         raise MalformedReplyError(f"the reply of {info.host} is not done")
-    read, written = reply.prompt_eval_count, reply.eval_count
+    read, written, host = reply.prompt_eval_count, reply.eval_count, info.host or info.backend
+    bounds.check_read(prompt, info.window, host, read, reply.prompt_eval_cached_count)
+    bounds.check_written(reply.message.content + (reply.message.thinking or ""), limit, host, written)
     if read is not None and _is_cut(prompt, read, written or 0, info):
         raise WindowExceededError(None, info.window)
     if read is None or written is None:
@@ -129,10 +132,10 @@ def generation(reply: Reply, prompt: str, wall_s: float, info: ModelInfo) -> Gen
         input_tokens=read,
         cached_tokens=reply.prompt_eval_cached_count,
         output_tokens=written,
-        prefill_s=_seconds(reply.prompt_eval_duration),
-        decode_s=_seconds(reply.eval_duration),
-        load_s=_seconds(reply.load_duration),
-        total_s=_seconds(reply.total_duration),
+        prefill_s=bounds.seconds(reply.prompt_eval_duration, 1e9, host),
+        decode_s=bounds.seconds(reply.eval_duration, 1e9, host),
+        load_s=bounds.seconds(reply.load_duration, 1e9, host),
+        total_s=bounds.seconds(reply.total_duration, 1e9, host),
         wall_s=wall_s,
         stop=reply.done_reason or None,
         thinking=reply.message.thinking or None,
@@ -167,10 +170,6 @@ def _is_cut(prompt: str, read: int, written: int, info: ModelInfo) -> bool:
     return least_tokens(prompt) > read and any(abs(read - size) <= few for size in left)
 
 
-def _seconds(nanoseconds: int | None) -> float | None:
-    return None if nanoseconds is None else nanoseconds / 1e9
-
-
 # What is told in words
 
 
@@ -178,8 +177,8 @@ def error_text(content: bytes) -> tuple[str, bool]:
     """What an error says in words, and whether it is in Ollama's own form, `{"error": ...}`."""
     try:
         said = json.loads(content)["error"]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return plain(content.decode("utf-8", "replace")), False
-    with contextlib.suppress(ValueError, KeyError, TypeError):
+    with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):
         said = json.loads(said)["error"]["message"]  # the error of the process that runs the model, whole
     return plain(str(said)), True

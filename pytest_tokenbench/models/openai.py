@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 import httpx
 
+from pytest_tokenbench.models import bounds
 from pytest_tokenbench.models.addresses import split_credentials
 from pytest_tokenbench.models.base import (
     BusyError,
@@ -118,7 +119,7 @@ class OpenAIModel:
         wall_s = time.perf_counter() - started
         if reply.error and not reply.choices:
             self._refused(CHAT, HTTPStatus.OK, told(reply.error), deadline, max_tokens)
-        return generation(reply, prompt, counted, wall_s, info)
+        return generation(reply, prompt, max_tokens, counted, wall_s=wall_s, info=info)
 
     def close(self) -> None:
         """Closes the connection."""
@@ -152,15 +153,17 @@ class OpenAIModel:
         }
         source = next((source for source, window in windows.items() if window), None)
         trained = meta.n_ctx_train if meta else model.max_context_length
+        window = bounds.size(windows[source] if source else None, "a context length", self._host)
+        parameters = bounds.size(meta.n_params if meta else None, "a number of parameters", self._host)
         return ModelInfo(
             backend="openai",
             name=self.name,
             digest=None,
-            window=windows[source] if source else None,
-            trained_window=trained,
+            window=window,
+            trained_window=bounds.size(trained, "a trained context length", self._host),
             server_version=self._version(props, deadline),
             quantization=(meta.ftype if meta else model.quantization) or None,
-            parameter_size=size(meta.n_params if meta else None),
+            parameter_size=size(parameters),
             family=model.arch or None,
             host=self._host,
             options=options(self._server)
@@ -204,6 +207,11 @@ class OpenAIModel:
 
     def _count(self, prompt: str, deadline: Deadline) -> int | None:
         """The tokens that the server makes of a prompt, its template included; None if it cannot be asked."""
+        counted = self._told_count(prompt, deadline)
+        bounds.check_read(prompt, self._info.window if self._info else None, self._host, counted)
+        return counted
+
+    def _told_count(self, prompt: str, deadline: Deadline) -> int | None:
         chat = {"model": self.name, "messages": _messages(prompt), **UNTHINKING}
         if self._server is Server.VLLM:
             answer = self._if_there("POST", "/tokenize", Counted, deadline, chat)
@@ -280,8 +288,8 @@ class OpenAIModel:
         said = self._shown(why.said)
         answered = f"{self._host}{path} answered {status}" + (f": {said}" if said else "")
         window = self._info.window if self._info else None
-        too_long = why.too_long(window, max_tokens) if path == CHAT and status not in _NOT_OF_LENGTH else None
-        if too_long:
+        may_be_of_length = path == CHAT and status not in _NOT_OF_LENGTH
+        if may_be_of_length and (too_long := why.too_long(window, max_tokens, self._host)):
             raise too_long
         if status == HTTPStatus.UNAUTHORIZED or (status == HTTPStatus.FORBIDDEN and path in {CHAT, LIST}):
             raise ModelError(f"{answered}; {self._how_to_get_in()}")

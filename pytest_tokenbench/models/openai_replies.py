@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+from pytest_tokenbench.models import bounds
 from pytest_tokenbench.models.base import MalformedReplyError, WindowExceededError
 from pytest_tokenbench.models.wire import least_tokens
 from pytest_tokenbench.records import Generation, ModelInfo
@@ -132,11 +133,15 @@ class Reply(msgspec.Struct):
 _FEW = 4
 
 
-def generation(reply: Reply, prompt: str, counted: int | None, wall_s: float, info: ModelInfo) -> Generation:
-    """What a reply says. `counted` is how many tokens the server made of the prompt when it was asked before.
+def generation(
+    reply: Reply, prompt: str, limit: int, counted: int | None, *, wall_s: float, info: ModelInfo
+) -> Generation:
+    """What a reply of at most `limit` tokens says.
+
+    `counted` is how many tokens the server made of the prompt when it was asked before.
 
     Raises:
-        MalformedReplyError: There is no answer in it, or an unfinished one.
+        MalformedReplyError: There is no answer in it, or an unfinished one, or numbers that cannot be.
         WindowExceededError: Some of the prompt was silently dropped.
     """
     if not reply.choices:
@@ -144,14 +149,19 @@ def generation(reply: Reply, prompt: str, counted: int | None, wall_s: float, in
     choice, usage, timings = reply.choices[0], reply.usage or _Usage(), reply.timings or _Timings()
     if choice.finish_reason is None:
         raise MalformedReplyError(f"the reply of {info.host} is not finished: it has no finish_reason")
-    _refuse_cut(prompt, counted, usage, info)
     cached = (usage.prompt_tokens_details or _Details()).cached_tokens
-    prefill_s, decode_s = _seconds(timings.prompt_ms), _seconds(timings.predicted_ms)
-    said = choice.message
+    cached = timings.cache_n if cached is None else cached
+    said, host = choice.message, info.host or info.backend
+    text, thinking = said.content or said.refusal or "", said.reasoning_content or said.reasoning or ""
+    bounds.check_read(prompt, info.window, host, usage.prompt_tokens, cached)
+    bounds.check_written(text + thinking, limit, host, usage.completion_tokens)
+    _refuse_cut(prompt, counted, usage, info)
+    prefill_s = bounds.seconds(timings.prompt_ms, 1e3, host)
+    decode_s = bounds.seconds(timings.predicted_ms, 1e3, host)
     return Generation(
-        text=said.content or said.refusal or "",
+        text=text,
         input_tokens=usage.prompt_tokens,
-        cached_tokens=timings.cache_n if cached is None else cached,
+        cached_tokens=cached,
         output_tokens=usage.completion_tokens,
         prefill_s=prefill_s,
         decode_s=decode_s,
@@ -159,7 +169,7 @@ def generation(reply: Reply, prompt: str, counted: int | None, wall_s: float, in
         total_s=None if prefill_s is None or decode_s is None else prefill_s + decode_s,
         wall_s=wall_s,
         stop=choice.finish_reason,
-        thinking=said.reasoning_content or said.reasoning or None,
+        thinking=thinking or None,
     )
 
 
@@ -176,10 +186,6 @@ def _refuse_cut(prompt: str, counted: int | None, usage: _Usage, info: ModelInfo
     overflows = info.window is not None and read + (usage.completion_tokens or 0) > info.window + 1
     if read < least or overflows:
         raise WindowExceededError(counted, info.window)
-
-
-def _seconds(milliseconds: float | None) -> float | None:
-    return None if milliseconds is None else milliseconds / 1e3
 
 
 def size(parameters: int | None) -> str | None:
@@ -207,27 +213,30 @@ class Fault:
         """Whether it is llama-server's, of requests that share a window and fill it together though each fits."""
         return self.said == "Context size has been exceeded."
 
-    def too_long(self, window: int | None, max_tokens: int) -> WindowExceededError | None:
-        """The error that it is if it says that a prompt does not fit, else None.
+    def too_long(self, window: int | None, max_tokens: int, who: str) -> WindowExceededError | None:
+        """The error that it is if it says that a prompt does not fit, else None; `who` says so.
 
         A need below the window is of the prompt alone, by a server that wants room for the whole reply as well.
+
+        Raises:
+            MalformedReplyError: It says so with figures that cannot be.
         """
         matches = (pattern.search(self.said) for pattern in _SIZES)
         sizes = next((match.groupdict() for match in matches if match), {})
         if not sizes and not _TOO_LONG.search(" ".join((self.said, *self.names))):
             return None
-        needed = int(sizes["needed"]) if sizes.get("needed") else self.needed
-        window = int(sizes["window"]) if sizes else self.window or window
-        if needed is not None and window is not None and needed < window:
+        needed = bounds.figure(sizes["needed"]) if sizes.get("needed") else self.needed
+        window = bounds.figure(sizes["window"]) if sizes else self.window or window
+        if needed is not None and window is not None and 0 <= needed < window:
             needed += max_tokens
-        return WindowExceededError(needed, window)
+        return bounds.refusal(needed, window, who)
 
 
 def fault(content: bytes) -> Fault:
     """What the body of an error says, in any of the forms that servers give it."""
     try:
         body = json.loads(content)
-    except ValueError:
+    except (ValueError, RecursionError):
         return Fault(content.decode(errors="replace"))
     if not isinstance(body, dict):
         return Fault(json.dumps(body))

@@ -71,7 +71,7 @@ def decoded(content: bytes, kind: type[Kind], url: str) -> Kind:
     """
     try:
         return msgspec.json.decode(content, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         what = f"what it should not ({plain(str(error))})" if content.strip() else "an empty reply"
         raise MalformedReplyError(f"{url} sent {what}") from None
 

@@ -382,7 +382,7 @@ class Engine:
 
 
 def reply(*pieces):
-    return llama_replies.generation(llama_replies.stream(Engine(*pieces), {}), 1.0)
+    return llama_replies.generation(llama_replies.stream(Engine(*pieces), {}), "What is it?", 64, 1.0)
 
 
 DELTA = {"choices": [{"delta": {"content": "Pa"}, "finish_reason": None}]}

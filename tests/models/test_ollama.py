@@ -908,7 +908,7 @@ def _generation(prompt, reply):
     body = json.dumps(reply).encode()
     parsed = wire.decoded(body, ollama_replies.Reply, "http://here")
     info = records.ModelInfo("ollama", NAME, "abc", 16384, host="http://here")
-    return ollama_replies.generation(parsed, prompt, 1.0, info)
+    return ollama_replies.generation(parsed, prompt, 64, 1.0, info)
 
 
 class _answers_always:  # noqa: N801 - reads as a function

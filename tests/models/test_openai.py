@@ -501,7 +501,7 @@ def test_every_way_to_say_that_a_prompt_is_too_long_is_understood(said, needed, 
         "text": {"error": said},
     }
 
-    error = openai_replies.fault(json.dumps(body[form]).encode()).too_long(9000, 300)
+    error = openai_replies.fault(json.dumps(body[form]).encode()).too_long(9000, 300, "here")
 
     assert (error.needed, error.window) == (needed, window)
 
@@ -509,7 +509,7 @@ def test_every_way_to_say_that_a_prompt_is_too_long_is_understood(said, needed, 
 def test_a_code_alone_says_that_a_prompt_is_too_long():
     body = b'{"error": {"message": "Please shorten it.", "code": "context_length_exceeded"}}'
 
-    error = openai_replies.fault(body).too_long(9000, 300)
+    error = openai_replies.fault(body).too_long(9000, 300, "here")
 
     assert (error.needed, error.window) == (None, 9000)
 
@@ -524,7 +524,10 @@ def test_a_code_alone_says_that_a_prompt_is_too_long():
     ],
 )
 def test_other_complaints_are_not_taken_for_a_long_prompt(said):
-    assert openai_replies.fault(json.dumps({"error": {"message": said}}).encode()).too_long(9000, 300) is None
+    assert (
+        openai_replies.fault(json.dumps({"error": {"message": said}}).encode()).too_long(9000, 300, "here")
+        is None
+    )
 
 
 # What goes wrong

@@ -380,6 +380,8 @@ class TestRealServers:
             ("done_false", "malformed"),
             ("missing_counts", "malformed"),
             ("uncounted_reply", "malformed"),
+            ("high_count", "malformed"),
+            ("long_duration", "malformed"),
         ],
     )
     def test_each_passing_fault_is_followed_by_the_answer(self, fault, kind):

@@ -224,7 +224,7 @@ class Ran:
         """What a file of the run folder holds: JSON, a list of JSON lines, or else text."""
         text = (self.folder / name).read_text(encoding="utf-8")
         if name.endswith(".jsonl"):
-            return [json.loads(line) for line in text.splitlines()]
+            return [json.loads(line) for line in text.split("\n") if line]
         return json.loads(text) if name.endswith(".json") else text
 
     @property

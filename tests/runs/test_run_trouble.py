@@ -27,6 +27,8 @@ PASSING_TROUBLE = {
     "uncounted_prompt": "malformed",
     "uncounted_reply": "malformed",
     "low_count": "malformed",
+    "high_count": "malformed",
+    "long_duration": "malformed",
     "wrong_count": "malformed",
 }
 # Four preparations come first. Between two troubles there is room for a worker that asks again.

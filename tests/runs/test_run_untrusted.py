@@ -7,8 +7,10 @@ from small_project import MODEL, PASSING, STUDY, Reader, Server
 from stub_ollama import StubModel
 
 NASTY = (
-    "\x1b[31mred\x1b[2J\a %s %(x)s {0} {x} <script>alert(1)</script> ]]> & \x00 \u202e | `x` \r overwritten"
+    "\x1b[31mred\x1b[2J\a %s %(x)s {0} {x} <script>alert(1)</script> ]]> & \x00 \u202e | `x` \r overwritten "
+    "\u2028 \u2029 \x85 \u061c"
 )
+CONTROL = r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u2028\u2029\u202e]"
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +34,7 @@ def ran(make_project):
 
 
 def test_no_control_character_reaches_the_terminal(ran):
-    assert not re.findall(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", ran.text)
+    assert not re.findall(CONTROL, ran.text)
 
 
 def test_failure_still_shows_what_the_answer_was(ran):
@@ -56,4 +58,4 @@ def test_report_shows_it_as_text(ran):
 
     assert "<script>" not in report
     assert "\\<script\\>alert(1)\\</script\\>" in report
-    assert not re.findall(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", report)
+    assert not re.findall(CONTROL, report)
