@@ -117,20 +117,39 @@ def write(reports: Path, run: Run) -> Path:
     return folder
 
 
-def study_file(record: RunRecord, here: Path) -> Path | None:
+def study_file(record: RunRecord, here: Path, handed: Iterable[Path] = ()) -> Path | None:
     """The study of a run, looked up from the folder `here` upwards; None if it is not there as it was then.
 
-    The record may come from someone else: nothing outside these folders is looked at, and no other file is taken.
+    The record may come from someone else, and the file will be run: nothing outside these folders is looked at, no other
+    file is taken, and none that could have come along with the folders `handed`. For that it must not stand in one of
+    them, nor share with one the folder that its path begins with.
     """
+    folders = [folder.resolve() for folder in handed]
     relative = PurePosixPath(record.study_file)
     if relative.is_absolute() or ".." in relative.parts or relative.suffix != ".py":
         return None
     for root in (here, *here.parents):
-        file = root / relative
-        if file.is_file() and file.resolve().is_relative_to(root.resolve()):
+        file, top = root / relative, root.joinpath(relative.parts[0]).resolve()
+        came_along = any(one.is_relative_to(top) or file.resolve().is_relative_to(one) for one in folders)
+        if file.is_file() and file.resolve().is_relative_to(root.resolve()) and not came_along:
             is_the_same = files.sha256(file.read_bytes()) == record.hashes.get("study")
             return file if is_the_same and files_that_may_declare(root, [str(relative)]) else None
     return None
+
+
+def named_study_file(record: RunRecord, file: Path) -> Path:
+    """The study file that the user names for a run.
+
+    Raises:
+        MergeError: It cannot be read, or is not the one of the run.
+    """
+    try:
+        found = files.sha256(file.read_bytes())
+    except OSError as error:
+        raise MergeError(f"--study: {file} cannot be read ({error.strerror or error})") from error
+    if found != record.hashes.get("study"):
+        raise MergeError(f"--study: {file} is not the study file of these runs, its SHA-256 is another")
+    return file
 
 
 def judging(folder: Path, joined: Joined, file: Path) -> list[str]:

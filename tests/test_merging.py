@@ -298,6 +298,43 @@ class TestStudyFile:
         assert (root / "linked" / "test_made.py").is_file()
         assert merging.study_file(self.record("linked/test_made.py"), root) is None
 
+    @pytest.mark.parametrize(
+        "handed",
+        [
+            "benchmarks",
+            "benchmarks/shards/one",
+            "benchmarks/../benchmarks/one",
+            ".",
+            "benchmarks/test_made.py",
+        ],
+    )
+    def test_is_not_taken_if_it_may_have_come_along_with_the_runs(self, root, handed):
+        record = self.record("benchmarks/test_made.py")
+        assert merging.study_file(record, root, [root / handed]) is None
+        assert merging.study_file(record, root / "benchmarks", [root / handed]) is None
+
+    def test_is_not_taken_if_a_link_leads_to_what_came_along(self, root):
+        (root / "shards").mkdir()
+        (root / "benchmarks").rename(root / "shards" / "one")
+        (root / "benchmarks").symlink_to(root / "shards" / "one")
+        record = self.record("benchmarks/test_made.py")
+        assert merging.study_file(record, root) is not None
+        assert merging.study_file(record, root, [root / "shards" / "one"]) is None
+
+    @pytest.mark.parametrize("handed", ["reports/made/one", "shards", "../elsewhere"])
+    def test_is_taken_if_it_stands_apart_from_the_runs(self, root, handed):
+        record = self.record("benchmarks/test_made.py")
+        assert merging.study_file(record, root, [root / handed]) == root / "benchmarks" / "test_made.py"
+
+    def test_that_is_named_is_taken_wherever_it_stands_if_it_is_the_same(self, root):
+        file = root.parent / "outside" / "test_made.py"
+        assert merging.named_study_file(self.record("x.py"), file) == file
+        file.write_bytes(b"import os\n")
+        with pytest.raises(merging.MergeError, match="is not the study file of these runs"):
+            merging.named_study_file(self.record("x.py"), file)
+        with pytest.raises(merging.MergeError, match="cannot be read"):
+            merging.named_study_file(self.record("x.py"), root / "nowhere.py")
+
     def test_is_none_where_there_is_none(self, root):
         assert merging.study_file(self.record("test_other.py"), root) is None
         assert merging.study_file(self.record("benchmarks"), root) is None

@@ -2,6 +2,7 @@
 
 import ast
 import contextlib
+import hashlib
 import json
 import os
 import re
@@ -20,8 +21,8 @@ TEMPLATES = (
     "$question ${question} $$ $context {0} {question} {question.__class__} %s %(text)s \\n `id` $(id) "
     "__import__('os')"
 )
-NASTY = "../../\x1b[31m\x07\u202e$x{0}%s"
-CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]")
+NASTY = "../../\x1b[31m\x07\u202e\u2028a\u2029b\x85c\u061c\u2067$x{0}%s"
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u2028\u2029\u202e\u2067]")
 SOME = "--tokenbench-conditions=A,C"
 
 
@@ -95,6 +96,7 @@ def hostile(make_project):
         one | {"study": NASTY} | ({"condition": NASTY} if one["condition"] == "A" else {})
         for one in map(json.loads, (folder / "observations.jsonl").read_text(encoding="utf-8").splitlines())
     ]
+    observations[0]["attempts"] = [{"kind": NASTY, "message": NASTY, "host": NASTY, "seconds": 1.0}]
     preparations = [
         json.loads(line) | {"key": "../../../planted"}
         for line in (folder / "preparations.jsonl").read_text(encoding="utf-8").splitlines()
@@ -130,6 +132,24 @@ def test_report_of_a_hostile_run_writes_its_reports_and_steers_no_terminal(hosti
         assert not CONTROL.search(report), name
 
 
+def test_trials_of_a_hostile_run_that_ended_in_an_error_steer_no_terminal(hostile):
+    project, (hostile_folder, _) = hostile
+    folder = shutil.copytree(hostile_folder, project.path / "failed")
+    ledger = folder / "observations.jsonl"
+    first, *others = ledger.read_text(encoding="utf-8").split("\n")
+    error = {"status": "error", "outcome": None, "scores": None, "host": NASTY, "error_kind": NASTY}
+    error["error_message"] = NASTY
+    ledger.write_text("\n".join([json.dumps(json.loads(first) | error), *others]), encoding="utf-8")
+
+    ran = command(project, "report", folder)
+
+    assert ran.status == 0
+    assert "trials that ended in an error" in ran.text
+    assert not CONTROL.search(ran.text)
+    for name in ("report.md", "report.html"):
+        assert not CONTROL.search((folder / name).read_text(encoding="utf-8")), name
+
+
 def test_merging_hostile_runs_writes_below_its_folder_only(hostile):
     project, folders = hostile
     before = files_of(project.path.parent)
@@ -142,6 +162,33 @@ def test_merging_hostile_runs_writes_below_its_folder_only(hostile):
     assert {file.relative_to(project.path).parts[0] for file in fresh} == {"joined"}
     assert not CONTROL.search(ran.text)
     assert "Traceback" not in ran.text
+
+
+@pytest.mark.parametrize("place", ["handed/one/small/run/study.py", "handed/study.py"])
+def test_merging_runs_no_study_file_that_came_along_with_the_runs(make_project, place):
+    project = make_project(study=STUDY + PASSING)
+    with Server() as server:
+        for part in ("1", "2"):
+            assert (
+                project.run("-n0", SOME, f"--tokenbench-shard={part}/2", server=server).status
+                == pytest.ExitCode.OK
+            )
+    runs = [project.path / "handed" / name / "small" / "run" for name in ("one", "other")]
+    for folder, run in zip(Ran(0, "", project.path).folders, runs, strict=True):
+        shutil.copytree(folder, run)
+    planted = (STUDY + PASSING + "\nopen('ran', 'w').close()\n").encode()
+    (project.path / place).write_bytes(planted)
+    for run in runs:
+        record = json.loads((run / "run.json").read_text(encoding="utf-8"))
+        record["study_file"] = place
+        record["hashes"]["study"] = hashlib.sha256(planted).hexdigest()
+        (run / "run.json").write_text(json.dumps(record), encoding="utf-8")
+
+    ran = command(project, "merge", *runs, "--into", "joined")
+
+    assert not (project.path / "ran").exists()
+    assert ran.count(f"no verdicts: {place} does not stand in") == 1
+    assert "name it with --study" in ran.text
 
 
 def test_hostile_run_is_not_gone_on_with(hostile, workers):
