@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from pytest_tokenbench import preparation, prompting, trial
 from pytest_tokenbench.claims import PowerPlan, powers_of
 from pytest_tokenbench.conditions.base import stage_of
@@ -191,7 +193,11 @@ def _conditions(
     whole = replace(loaded.layout, order=Order.COLD).estimated_tokens(keys)
     once = replace(loaded.layout, order=Order.SHARED).estimated_tokens(_side_by_side(loaded, keys))
     made = {}
-    counted = {} if tokenize is None else _counted(loaded, keys, kept, tokenize)
+    counted = {}
+    if tokenize is not None:
+        counted = _counted(loaded, keys, kept, tokenize)
+    elif loaded.material.ablation is not None:
+        counted = _estimated(_counted(loaded, keys, kept, _by_words()))
     for name in loaded.conditions:
         its = [key for key in keys if key.condition == name]
         if not its:
@@ -251,6 +257,23 @@ def _counted(
             fresh[name] += now - before
             before = now
     return {name: (Count(prompts[name], True), Count(fresh[name], True)) for name in prompts}
+
+
+def _by_words() -> Tokenize:
+    """Numbers words in place of tokens. Arms share beginnings of their own, which the layout's estimate knows nothing of."""
+    numbers: dict[str, int] = {}
+    return lambda text: np.array(
+        [numbers.setdefault(word, len(numbers)) for word in text.split()], dtype=np.int32
+    )
+
+
+def _estimated(counted: Mapping[str, tuple[Count, Count]]) -> dict[str, tuple[Count, Count]]:
+    """Counts of words as estimates of tokens."""
+
+    def tokens(words: Count) -> Count:
+        return Count(round(words.tokens * TOKENS_PER_WORD))
+
+    return {name: (tokens(prompts), tokens(fresh)) for name, (prompts, fresh) in counted.items()}
 
 
 def _prompt(loaded: Loaded, key: TrialKey, made: Preparation | None) -> str:

@@ -10,9 +10,8 @@ from typing import Any
 from pytest_tokenbench import scoring
 from pytest_tokenbench.ablation.design import unit_id
 from pytest_tokenbench.ablation.prompts import document_of
-from pytest_tokenbench.ablation.requests import few
 from pytest_tokenbench.corpus import files, passages, schema
-from pytest_tokenbench.corpus.faults import CorpusError, Fault
+from pytest_tokenbench.corpus.faults import CorpusError, Fault, few
 from pytest_tokenbench.records import Block, Document, Question, Unit
 
 SCHEMA = "cases.schema.json"
@@ -88,7 +87,7 @@ def load(path: Path, shown: str) -> Cases:
     value = files.parse_json(files.decode(raw, shown), shown)
     faults = _departures(value, shown)
     if faults:
-        raise CorpusError(few(faults, shown))
+        raise CorpusError(few(faults))
     documents = tuple(_document(entry, value, shown) for entry in value["cases"])
     questions = tuple(map(_question, value["cases"]))
     found = [*_block_faults(value), *_shared_faults(value), *_set_faults(value)]
@@ -104,7 +103,7 @@ def load(path: Path, shown: str) -> Cases:
         blocks=tuple(value["blocks"]),
         sha256=files.sha256(raw),
         name=value["name"],
-        faults=tuple(few([Fault(shown, *told) for told in dict.fromkeys(found)], shown)),
+        faults=few([Fault(shown, *told) for told in dict.fromkeys(found)]),
     )
 
 

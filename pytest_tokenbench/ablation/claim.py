@@ -1,138 +1,37 @@
-"""The claim record: a needed fraction with everything that keeps it honest. One without its caveats cannot be made."""
+"""The claims that a run supports, as claim.json has them, and why it supports no other."""
 
 import json
-import math
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from importlib import resources
-from typing import Any, Self
+from typing import Any
 
+from pytest_tokenbench.ablation.claim_record import (
+    CaseSet,
+    Claim,
+    ClaimedModel,
+    Composed,
+    Production,
+    Stress,
+)
+from pytest_tokenbench.ablation.claim_words import (
+    BESIDE_SLICES,
+    NO_SHARES,
+    NO_STRESS,
+    QUICK_STRESS,
+    Blocks,
+    sentence,
+)
+from pytest_tokenbench.ablation.findings import Finding
+from pytest_tokenbench.figures import Json
 from pytest_tokenbench.run_folder import RunRecord
 
 FILE = "claim.json"
-Json = dict[str, Any]
 _UNDER_SAMPLED = 0.5
-
-
-@dataclass(frozen=True, slots=True)
-class CaseSet:
-    """The frozen set that a claim is about."""
-
-    name: str
-    sha256: str
-
-
-@dataclass(frozen=True, slots=True)
-class ClaimedModel:
-    """The model that answered; its digest is None where the server did not tell it."""
-
-    name: str
-    digest: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Composed:
-    """What leaving out everything removable together came to, beside the sum of the single drops."""
-
-    drop: float
-    low: float | None
-    high: float | None
-    predicted: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """That `value` of the tokens is needed, in words in `claim`. Shares from 0 to 1, tokens as means per case.
-
-    An oracle's claim is a ceiling and carries its note. `composition_checked` says whether what came out removable was
-    left out together too, `composition_holds` whether that came out removable as well and cleared the stress cases, None
-    where nothing was to be left out or that is not known. Where it is not true `composition_note` says why.
-    `coverage_gap` says what the set does not cover.
-    `churn` is None where it was not measured.
-
-    Raises:
-        ValueError: A caveat is missing, or contradicts the numbers.
-    """
-
-    claim: str
-    value: float
-    low: float | None
-    high: float | None
-    needed_tokens: float
-    total_tokens: float
-    set: CaseSet
-    cases: int
-    threshold: float
-    baseline: float
-    repeats: int
-    churn: float | None
-    model: ClaimedModel
-    measured_at: str
-    oracle: bool
-    oracle_note: str | None
-    composition_checked: bool
-    composition_holds: bool | None
-    composition_note: str | None
-    coverage_gap: str
-    composed: Composed | None
-    quick: bool
-
-    def __post_init__(self) -> None:
-        told = {
-            "claim": self.claim,
-            "coverage_gap": self.coverage_gap,
-            "measured_at": self.measured_at,
-            "set": self.set.name,
-            "set's sum": self.set.sha256,
-            "model": self.model.name,
-        }
-        for name, text in told.items():
-            if not text.strip():
-                raise ValueError(f"a claim needs its {name} in words")
-        if self.oracle is not bool(self.oracle_note and self.oracle_note.strip()):
-            raise ValueError(
-                "an oracle's claim carries the note that it is a ceiling, and no other claim does"
-            )
-        if self.composition_checked is not (self.composed is not None):
-            raise ValueError("the composition is checked if and only if the composed arm's result is there")
-        if self.composition_holds is not None and not self.composition_checked:
-            raise ValueError("whether the composition holds is known only where it is checked")
-        if (self.composition_holds is True) is bool(self.composition_note and self.composition_note.strip()):
-            raise ValueError("a claim whose composition does not hold says why, and no other claim does")
-        if self.cases < 1 or self.repeats < 1 or not self.total_tokens > 0:
-            raise ValueError("a claim rests on cases, on repeats and on tokens")
-        if not math.isclose(self.value, self.needed_tokens / self.total_tokens, rel_tol=1e-6, abs_tol=1e-9):
-            raise ValueError("a claim's value is its needed tokens over its total tokens")
-
-    @classmethod
-    def _of(cls, ablation: Json, record: RunRecord, figure: Json, **own: Any) -> Self:
-        composed, churn = ablation["composed"], ablation["churn_floor"]
-        drop = composed.get("drop", {})
-        is_checked = "estimate" in drop
-        return cls(
-            value=figure["estimate"],
-            low=figure["low"],
-            high=figure["high"],
-            set=CaseSet(ablation["set"], ablation["sha256"]),
-            cases=figure["n"],
-            threshold=ablation["threshold"],
-            baseline=ablation["baseline"]["estimate"],
-            repeats=record.repeats,
-            churn=churn.get("estimate"),
-            model=ClaimedModel(record.model.name, record.model.digest),
-            measured_at=record.finished or record.started,
-            composition_checked=is_checked,
-            composition_holds=composed["holds"] if is_checked else None,
-            composition_note=composed["note"]
-            if is_checked
-            else f"not checked: {composed.get('unavailable') or drop.get('unavailable')}",
-            coverage_gap=coverage_gap(ablation),
-            composed=Composed(drop["estimate"], drop["low"], drop["high"], composed["predicted"])
-            if is_checked
-            else None,
-            quick=record.quick,
-            **own,
-        )
+# By how much rounding may carry a share over its bound.
+_ROUNDING = 1e-9
+_FORBIDDING = {str(one) for one in (Finding.NEEDED, Finding.NOT_MEASURED)}
+_DECIDED = {str(one) for one in (Finding.NEEDED, Finding.REMOVABLE, Finding.UNDECIDED)}
 
 
 def claims(ablation: Json, record: RunRecord) -> list[Claim]:
@@ -140,58 +39,159 @@ def claims(ablation: Json, record: RunRecord) -> list[Claim]:
 
     `ablation` is that part of the results document.
     """
-    if "estimate" not in ablation["baseline"]:
-        return []
-    found = []
-    back = _put_back(ablation)
+    return [one for one in _tried(ablation, record) if isinstance(one, Claim)]
+
+
+def refusals(ablation: Json, record: RunRecord) -> list[str]:
+    """Why a run does not support a claim that it would have, each once."""
+    return list(dict.fromkeys(one for one in _tried(ablation, record) if isinstance(one, str)))
+
+
+def _tried(ablation: Json, record: RunRecord) -> Iterator[Claim | str]:
+    """Each claim, or why it cannot be made."""
+    barrier = _barrier(ablation, record)
+    if barrier is not None:
+        yield barrier
+        return
     needed, oracle = ablation["needed_fraction"], ablation["oracle"]
-    if "estimate" in needed:
-        text = f"Of the tokens of the prompt's blocks {100 * needed['estimate']:.1f}% stand in blocks that are needed"
-        found.append(
-            Claim._of(  # noqa: SLF001  # of this module
-                ablation,
-                record,
-                needed,
-                claim=f"{text}: leaving one out costs {100 * ablation['threshold']:g} points or more, or may do so.{back}",
-                needed_tokens=needed["needed_tokens"],
-                total_tokens=needed["total_tokens"],
-                oracle=False,
-                oracle_note=None,
-            )
+    yield _made(
+        ablation,
+        record,
+        needed,
+        needed_tokens=needed["needed_tokens"],
+        total_tokens=needed["total_tokens"],
+        oracle_note=None,
+    )
+    if "fraction" not in oracle:
+        yield f"of the oracle: {oracle['unavailable']}"
+        return
+    yield _made(
+        ablation,
+        record,
+        oracle["fraction"],
+        needed_tokens=oracle["tokens"],
+        total_tokens=oracle["total_tokens"],
+        oracle_note=oracle["note"],
+    )
+
+
+def _barrier(ablation: Json, record: RunRecord) -> str | None:
+    """Why a run supports no claim at all, None where it may."""
+    if record.finished is None:
+        return "the run did not come to its end"
+    if record.spoilt is not None:
+        return record.spoilt
+    if record.shard is not None:
+        return f"shard {record.shard} is a part of the trials; merge the parts"
+    # The oracle chooses among what counts as needed, so that its claim rests on the same findings.
+    found = (ablation["baseline"], ablation["needed_fraction"])
+    return next((str(one["unavailable"]) for one in found if "unavailable" in one), None)
+
+
+def _made(ablation: Json, record: RunRecord, figure: Json, **tokens: Any) -> Claim | str:
+    composed = ablation["composed"]
+    drop = composed.get("drop", {"unavailable": composed.get("unavailable")})
+    is_checked = "estimate" in drop
+    churn = ablation["churn_floor"].get("estimate")
+    value, low, high = _ends(figure, 0.0)
+    said = {
+        "value": value,
+        "blocks": _blocks(ablation),
+        "cases": figure["n"],
+        "threshold": ablation["threshold"],
+        "oracle": tokens["oracle_note"] is not None,
+        "quick": record.quick,
+    }
+    try:
+        return Claim(
+            claim=sentence(**said),
+            low=low,
+            high=high,
+            set=CaseSet(ablation["set"], ablation["sha256"]),
+            baseline=ablation["baseline"]["estimate"],
+            repeats=record.repeats,
+            churn=None if churn is None else _within(churn, 0.0),
+            model=ClaimedModel(record.model.name, record.model.digest),
+            measured_at=record.finished or "",
+            composition_checked=is_checked,
+            composition_holds=composed["holds"] if is_checked else None,
+            composition_note=composed["note"] if is_checked else f"not checked: {drop['unavailable']}",
+            composed=Composed(*_ends(drop, -1.0), composed["predicted"]) if is_checked else None,
+            stress=_stress(ablation, quick=record.quick, is_checked=is_checked),
+            production=_production(ablation, is_checked=is_checked),
+            coverage_gap=coverage_gap(ablation, figure["n"]),
+            **said,
+            **tokens,
         )
-    if "fraction" in oracle:
-        share = oracle["fraction"]["estimate"]
-        found.append(
-            Claim._of(  # noqa: SLF001  # of this module
-                ablation,
-                record,
-                oracle["fraction"],
-                claim=f"An oracle that knows each case would send {100 * share:.1f}% of the tokens of the blocks.{back}",
-                needed_tokens=oracle["tokens"],
-                total_tokens=oracle["total_tokens"],
-                oracle=True,
-                oracle_note=oracle["note"],
-            )
-        )
-    return found
+    except ValueError as reason:
+        return f"its record would contradict itself: {reason}"
 
 
-def _put_back(ablation: Json) -> str:
-    """What counts as needed although it came out removable, as a sentence to go on with; empty if nothing does."""
-    back = ablation["needed_fraction"].get("put_back")
-    if not back:
-        return ""
-    is_measured = "estimate" in ablation["composed"].get("drop", {})
-    why = "leaving all of it out together does not hold" if is_measured else "this was not measured together"
-    return f" What came out removable one by one ({', '.join(back)}) counts as needed, since {why}."
+def _ends(figure: Json, least: float) -> tuple[float, float | None, float | None]:
+    """A figure of shares with its interval, without what rounding carries them over their bounds."""
+    low, high = (None if figure[end] is None else _within(figure[end], least) for end in ("low", "high"))
+    return _within(figure["estimate"], least), low, high
 
 
-def coverage_gap(ablation: Json) -> str:
-    """What the set does not cover of where the prompts are used, in words. There always is something."""
+def _within(share: float, least: float) -> float:
+    is_near = least - _ROUNDING <= share <= 1 + _ROUNDING
+    return min(1.0, max(least, share)) if is_near else share
+
+
+def _blocks(ablation: Json) -> Blocks:
+    by_verdict: dict[str, list[str]] = {verdict: [] for verdict in _DECIDED}
+    for one in ablation["blocks"]:
+        by_verdict.setdefault(one["verdict"], []).append(one["name"])
+    its = {one["name"]: one for one in ablation["blocks"]}
+    removable = by_verdict[Finding.REMOVABLE]
+    return Blocks(
+        needed=tuple(by_verdict[Finding.NEEDED]),
+        undecided=tuple(by_verdict[Finding.UNDECIDED]),
+        removable=tuple(removable),
+        put_back=tuple(ablation["needed_fraction"].get("put_back", ())),
+        fails_stress=tuple(
+            name for name in removable if ablation["stress_cases"] and its[name]["clears_stress"] is not True
+        ),
+        fails_production=tuple(name for name in removable if its[name]["reweighted_verdict"] in _FORBIDDING),
+    )
+
+
+def _stress(ablation: Json, *, quick: bool, is_checked: bool) -> Stress:
+    cases, composed = ablation["stress_cases"], ablation["composed"]
+    if not cases:
+        return Stress(0, None, QUICK_STRESS if quick else NO_STRESS)
+    if not is_checked:
+        return Stress(cases, None, "not known: the composed arm was not measured")
+    clears = composed["clears_stress"]
+    note = "not known: the composed arm was not measured on all of them" if clears is None else None
+    return Stress(cases, clears, note)
+
+
+def _production(ablation: Json, *, is_checked: bool) -> Production:
+    covers, composed = ablation["covers"], ablation["composed"]
+    if covers is None:
+        return Production(None, None, None, None, None, "the study gives no shares of production")
+    covers = _within(covers, 0.0)
+    if not is_checked:
+        return Production(covers, None, None, None, None, "the composed arm was not measured")
+    drop, verdict = composed["reweighted_drop"], composed["reweighted_verdict"]
+    if "unavailable" in drop or verdict not in _DECIDED:
+        note = drop.get("unavailable", "with trials that are missing it may come out otherwise")
+        return Production(covers, None, None, None, None, note)
+    return Production(covers, *_ends(drop, -1.0), verdict, None)
+
+
+def coverage_gap(ablation: Json, measured: int) -> str:
+    """What the set does not cover of where the prompts are used, in words. There always is something.
+
+    `measured` is how many of its main cases the claim rests on.
+    """
     slices, cases = ablation["slices"], ablation["cases"]
+    head = f"{cases} case" + "s" * (cases != 1)
+    if measured < cases:
+        head += f", of which the value rests on {measured}"
     if not slices:
-        known = "the shares that its slices have in production are not given, so that how far it stands for it is not known"
-        return f"{cases} cases; {known}."
+        return f"{head}; {NO_SHARES}."
     parts = [
         f"{one['slice']} has no case and is {100 * one['production']:g}% of production"
         for one in slices
@@ -202,8 +202,7 @@ def coverage_gap(ablation: Json) -> str:
         for one in slices
         if 0 < one["cases"] / cases < _UNDER_SAMPLED * one["production"]
     ]
-    parts.append("nothing is known of what production asks beside these slices")
-    return f"{cases} cases; {'; '.join(parts)}."
+    return f"{'; '.join([head, *parts, BESIDE_SLICES])}."
 
 
 def as_text(found: Sequence[Claim]) -> str:

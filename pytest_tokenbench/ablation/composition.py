@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from pytest_tokenbench.ablation import reweighting
 from pytest_tokenbench.ablation.design import Ablation, ArmKind, BlockPlan, Parts, unit_id
 from pytest_tokenbench.ablation.findings import Finding
 from pytest_tokenbench.ablation.measured import RIGHT, Measured
@@ -14,6 +15,8 @@ from pytest_tokenbench.results import Unavailable
 from pytest_tokenbench.statistics import Estimate, FloatArray, widened
 
 _MAJORITY = 0.5
+# An end that is above zero by rounding alone is not.
+_NOTHING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,23 +34,51 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
-    """Two blocks, and the cases that are lost without both parts though neither part alone loses them."""
+class Interaction:
+    """Two blocks, or the units of one: what leaving out both parts loses that neither part alone does.
 
-    blocks: tuple[str, str]
+    `lost` are the cases, `drop` is that of leaving out all of it, and `excess` this drop less the sum of the single ones.
+    It is `redundant` where such cases are lost, and the composed arm falls short of its parts, all of it is a loss, and
+    the excess is one, each by its whole paired interval: fewer flipped cases are noise. `free_alone` says whether each
+    part came out removable by itself.
+    """
+
+    blocks: tuple[str, ...]
     lost: tuple[str, ...]
+    drop: Estimate
+    excess: Estimate
+    redundant: bool
+    free_alone: bool
 
 
 def proposal(results: Measured) -> tuple[str, ...]:
-    """All blocks and units that came out removable and clear the stress cases."""
+    """All blocks and units that can be cut, each as it came out by itself."""
     left_out: list[str] = []
     for plan in results.ablation.blocks:
         without = results.without(plan.name)
-        if results.can_be_cut(without):
+        if can_be_cut(results, without):
             left_out.append(plan.name)
         elif results.ruled(without).finding is Finding.NEEDED:
             left_out += _units_to_cut(results, plan)
     return tuple(left_out)
+
+
+def can_be_cut(results: Measured, arm: str) -> bool:
+    """Whether what an arm leaves out came out removable, clears stress cases and is not needed with production's shares.
+
+    In a quick look it need only lose less than the threshold, whatever the interval, where there can be findings.
+    """
+    found = results.ruled(arm).finding
+    if results.ablation.quick:
+        try:
+            is_free = results.drop_of(arm).estimate < results.ablation.threshold
+        except Unavailable:
+            return False
+        is_free = is_free and found is not Finding.REFUSED
+    else:
+        clears = results.stress is None or results.clears_stress(arm) is True
+        is_free = found is Finding.REMOVABLE and clears
+    return is_free and not reweighting.forbids(results, arm)
 
 
 def _units_to_cut(results: Measured, plan: BlockPlan) -> list[str]:
@@ -56,7 +87,7 @@ def _units_to_cut(results: Measured, plan: BlockPlan) -> list[str]:
         for arm in results.ablation.arms
         if arm.kind in {ArmKind.UNIT, ArmKind.UP_TO}
         and arm.blocks == (plan.name,)
-        and results.can_be_cut(arm.id)
+        and can_be_cut(results, arm.id)
     }
     units = {unit for kind, unit in cut if kind is ArmKind.UNIT and unit is not None}
     if plan.parts is Parts.RANKED:
@@ -143,14 +174,19 @@ def predicted(results: Measured, left_out: Sequence[str]) -> FloatArray:
 
 def shortfall(results: Measured, left_out: Sequence[str]) -> Estimate:
     """By how much the composed drop exceeds the sum of the single ones, with its paired interval."""
-    column = results.drops(results.arm(ArmKind.COMPOSED)) - predicted(results, left_out)
-    found = results.mean_of(column, "the shortfall of the composed arm")
-    pieces = len(singles(parts(results.ablation, left_out)))
-    return widened(found, unseen_bound([found.n]), -1.0 - pieces, 1.0 + pieces)
+    apart = singles(parts(results.ablation, left_out))
+    return _excess(results, results.arm(ArmKind.COMPOSED), apart, "the shortfall of the composed arm")
 
 
-def pairs(results: Measured, left_out: Sequence[str]) -> list[Pair]:
-    """Each two blocks whose parts were left out together, with the cases that only this loses.
+def _excess(results: Measured, together: str, apart: Sequence[str], what: str) -> Estimate:
+    """The drop of an arm less the sum of those of others, with its paired interval."""
+    column = results.drops(together) - np.sum([results.drops(arm) for arm in apart], axis=0)
+    found = results.mean_of(column, what)
+    return widened(found, unseen_bound([found.n]), -1.0 - len(apart), 1.0 + len(apart))
+
+
+def pairs(results: Measured, left_out: Sequence[str]) -> list[Interaction]:
+    """Each two blocks whose parts were left out together.
 
     Two parts that make up the composed arm are measured by it.
     """
@@ -161,19 +197,39 @@ def pairs(results: Measured, left_out: Sequence[str]) -> list[Pair]:
         try:
             is_all = len(its) == len(blocks)
             together = results.arm(ArmKind.COMPOSED) if is_all else results.arm(ArmKind.PAIR, *blocks)
-            found.append(Pair(blocks, lost(results, together, (one.alone, other.alone))))
+            found.append(_interaction(results, left_out, blocks, together, (one.alone, other.alone)))
         except Unavailable:
             continue
     return found
 
 
-def within(results: Measured, left_out: Sequence[str]) -> list[tuple[str, tuple[str, ...]]]:
-    """The blocks of which several units were left out together, with the cases that no single one of them loses."""
+def within(results: Measured, left_out: Sequence[str]) -> list[Interaction]:
+    """The blocks of which several units were left out together."""
     found = []
     for part in parts(results.ablation, left_out):
         if len(part.singles) > 1:
             try:
-                found.append((part.block, lost(results, part.alone, part.singles)))
+                found.append(_interaction(results, left_out, (part.block,), part.alone, part.singles))
             except Unavailable:
                 continue
     return found
+
+
+def _interaction(
+    results: Measured, left_out: Sequence[str], blocks: tuple[str, ...], together: str, apart: Sequence[str]
+) -> Interaction:
+    gone, drop = lost(results, together, apart), results.drop_of(together)
+    excess = _excess(results, together, apart, f"what {together} loses beyond its parts")
+    falls_short = all(map(_is_above_zero, (shortfall(results, left_out), drop, excess)))
+    return Interaction(
+        blocks=blocks,
+        lost=gone,
+        drop=drop,
+        excess=excess,
+        redundant=bool(gone) and falls_short,
+        free_alone=all(results.ruled(arm).finding is Finding.REMOVABLE for arm in apart),
+    )
+
+
+def _is_above_zero(estimate: Estimate) -> bool:
+    return estimate.low is not None and estimate.low > _NOTHING

@@ -2,11 +2,12 @@
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Self
 
 import numpy as np
 
+from pytest_tokenbench import statistics
 from pytest_tokenbench.ablation.design import Ablation, ArmKind, Parts
 from pytest_tokenbench.ablation.findings import Finding, Ruled, rule
 from pytest_tokenbench.ablation.losses import Group, allowed
@@ -40,6 +41,8 @@ class Measured(Results):
         self.decisions: Mapping[str, Decision] = {decision.arm: decision for decision in decisions}
         self.stress: Self | None = None
         self._rulings: dict[str, Ruled] = {}
+        # Shared with what `counting` returns, as the samples are.
+        self._mixed: dict[tuple[tuple[str, float, bytes], ...], Estimate] = {}
 
     @classmethod
     def of(
@@ -203,6 +206,13 @@ class Measured(Results):
         (samples,) = self._drawn(column)
         return self._interval(float(np.nanmean(column)), samples, column)
 
+    def stratified(self, strata: Mapping[str, FloatArray], weights: Mapping[str, float]) -> Estimate:
+        """As in `statistics`, resampled once for whoever asks for the same again."""
+        key = tuple((name, weights[name], strata[name].tobytes()) for name in sorted(strata))
+        if key not in self._mixed:
+            self._mixed[key] = statistics.stratified(strata, weights)
+        return self._mixed[key]
+
     def per_1000_tokens(self, block: str) -> Estimate:
         """Points of accuracy that a block is worth for each 1,000 of its tokens."""
         arm = self.without(block)
@@ -248,15 +258,16 @@ class Measured(Results):
         Where trials are missing that it rests on, it stands only if it is the same however they are counted.
         """
         if arm not in self._rulings:
-            self._rulings[arm] = self._ruled(arm)
+            self._rulings[arm] = self.however_counted(arm, lambda view: view._plainly_ruled(arm))  # noqa: SLF001  # of the same class
         return self._rulings[arm]
 
-    def _ruled(self, arm: str) -> Ruled:
-        found = self._plainly_ruled(arm)
+    def however_counted(self, arm: str, ruling: Callable[[Self], Ruled]) -> Ruled:
+        """A ruling on an arm, if it is the same however the missing trials that it rests on are counted; else none."""
+        found = ruling(self)
         if found.finding is Finding.NOT_MEASURED:
             return found
         for counted in self._ways(self._behind(arm)):
-            other = self.counting(counted)._plainly_ruled(arm)  # noqa: SLF001  # of the same class
+            other = ruling(self.counting(counted))
             if other.finding is not found.finding:
                 missing = ", ".join(f"{self.lacking(name).total()} of {name}" for name in counted)
                 reason = (
@@ -294,20 +305,10 @@ class Measured(Results):
             return None
         return below.pop() if len(below) == 1 else None
 
-    def can_be_cut(self, arm: str) -> bool:
-        """Whether what an arm leaves out is removable on the main cases and, if there are stress cases, clears them.
-
-        In a quick look: whether less than the threshold was lost, whatever the interval, where there can be findings.
-        """
-        found = self.ruled(arm).finding
-        if self.ablation.quick:
-            try:
-                is_less = self.drop_of(arm).estimate < self.ablation.threshold
-            except Unavailable:
-                return False
-            return is_less and found is not Finding.REFUSED
-        removable = found is Finding.REMOVABLE
-        return removable and (self.stress is None or self.clears_stress(arm) is True)
+    @property
+    def why_no_stress(self) -> str:
+        """Why there are no stress cases, where there are none."""
+        return "a quick look asks no stress cases" if self.ablation.quick else "the set has no stress cases"
 
     def _pair_behind(self, arm: str) -> list[str]:
         return [self.baseline, arm]

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from pytest_tokenbench.ablation import together
 from pytest_tokenbench.ablation.design import ArmKind, BlockPlan, Parts, unit_id
 from pytest_tokenbench.ablation.findings import Finding, Ruled
-from pytest_tokenbench.ablation.measured import Measured
+from pytest_tokenbench.ablation.measured import RIGHT, Measured
 from pytest_tokenbench.results import Unavailable
 from pytest_tokenbench.statistics import Estimate, FloatArray
 
@@ -19,6 +19,7 @@ NOTE = (
     "which cases are follow-ups, and is not available when a prompt is served"
 )
 _COUNTS = {Finding.NEEDED, Finding.UNDECIDED}
+_MAJORITY = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +57,16 @@ def counting_blocks(results: Measured) -> list[str]:
     """The blocks that are needed, or for which that is undecided, or that the composed arm puts back.
 
     Raises:
-        Unavailable: A block has no finding.
+        Unavailable: A block has no finding, or what came out removable was not left out together.
     """
-    put_back = together.of(results).put_back
-    return [
-        plan.name
-        for plan in results.ablation.blocks
-        if _found(results, plan).finding in _COUNTS or plan.name in put_back
-    ]
+    found = {plan.name: _found(results, plan).finding for plan in results.ablation.blocks}
+    whole = together.of(results)
+    if whole.is_open:
+        raise Unavailable(
+            f"whether what came out removable ({', '.join(whole.left_out)}) can be left out together was not measured: "
+            f"{whole.ruled.reason}"
+        )
+    return [name for name, its in found.items() if its in _COUNTS or name in whole.put_back]
 
 
 def by_oracle(results: Measured) -> Needed:
@@ -82,15 +85,15 @@ def by_oracle(results: Measured) -> Needed:
 def kept(results: Measured) -> dict[str, BoolArray]:
     """By block what an oracle keeps of it, (cases, units).
 
-    Nothing of a block that does not count, but for one that follow-ups are said to need where the stress cases keep it
-    from being left out. Else a whole block is kept whole; of one that is taken apart unit by unit the
-    needed and the undecided units and those that the composed arm puts back, or all of it where there are none, as its
-    units then stand in for one another. Of retrieved passages those down to the gold one; of
-    a block that only follow-ups need nothing in other cases. Where what is kept of a case does not hold its answer,
-    every block that counts is kept whole.
+    Of a block that only follow-ups are said to need all in each case that is marked as one, and nothing in others: in a
+    follow-up it is left out only where the composition holds without it and the case is right so. Of others nothing
+    where they do not count, else a whole block is kept whole; of one that is taken apart unit by unit the needed and
+    the undecided units and those that the composed arm puts back, or all of it where there are none, as its units then
+    stand in for one another. Of retrieved passages those down to the gold one.
+    Where what is kept of a case does not hold its answer, every block that counts is kept whole.
 
     Raises:
-        Unavailable: A block has no finding.
+        Unavailable: A block has no finding, or what came out removable was not left out together.
     """
     found = _by_rule(results)
     lacking = ~holds_gold(results, found)
@@ -169,8 +172,8 @@ def _by_rule(results: Measured) -> dict[str, BoolArray]:
 def _kept_of(results: Measured, plan: BlockPlan, whole: together.Together, *, counts: bool) -> BoolArray:
     shape = len(results.questions), max(1, results.width(plan.name))
     every = np.ones(shape, dtype=bool)
-    if plan.follow_ups_only and (counts or plan.name not in whole.left_out):
-        every[[not case.follow_up for case in results.questions], :] = False
+    if plan.follow_ups_only:
+        every[~_needs_tail(results, plan.name, whole), :] = False
         return every
     if not counts:
         return ~every
@@ -183,6 +186,16 @@ def _kept_of(results: Measured, plan: BlockPlan, whole: together.Together, *, co
     bears = np.array([at + 1 in (units or ()) for at in range(shape[1])], dtype=bool)
     every[:, ~(bears | back)] = False
     return every
+
+
+def _needs_tail(results: Measured, block: str, whole: together.Together) -> BoolArray:
+    """By case whether it is a follow-up, and not known to be right with the block left out in a cut that holds."""
+    marked = np.array([case.follow_up for case in results.questions], dtype=bool)
+    if block not in whole.left_out or not whole.holds:
+        return marked
+    # NaN is not above a half.
+    found: BoolArray = marked & ~(results.column(RIGHT, results.arm(ArmKind.COMPOSED)) > _MAJORITY)
+    return found
 
 
 def is_retrieved(results: Measured, block: str) -> bool:

@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -38,7 +39,7 @@ def build(ablation: Ablation, results: Measured) -> Json:
         "oracle": _oracle(results),
         "selector": [_selecting(arm, results) for arm in selector.arms(results)],
     }
-    return made | {"notes": [*_notes(made, quick=ablation.quick), *_of_oracle(made, results)]}
+    return made | {"notes": [*_notes(made, results), *_of_oracle(made, results)]}
 
 
 def _slices(results: Measured) -> list[Json]:
@@ -55,7 +56,7 @@ def _slices(results: Measured) -> list[Json]:
 
 def _block(plan: BlockPlan, results: Measured) -> Json:
     arm = results.without(plan.name)
-    found, again = results.ruled(arm), reweighting.ruled(results, arm)
+    found = results.ruled(arm)
     return {
         "name": plan.name,
         "parts": str(plan.parts),
@@ -67,9 +68,7 @@ def _block(plan: BlockPlan, results: Measured) -> Json:
         "n_to_decide": found.n_to_decide,
         "stress_drop": _on_stress(arm, results),
         "clears_stress": results.clears_stress(arm),
-        "reweighted_drop": figure(lambda: reweighting.drop(results, arm)),
-        "reweighted_verdict": None if again is None else str(again.finding),
-        "reweighted_n_to_decide": None if again is None else again.n_to_decide,
+        **_reweighted(arm, results),
         "per_1000_tokens": figure(lambda: results.per_1000_tokens(plan.name)),
         "prefill_saved": figure(lambda: results.saved(arm, "prefill_s")),
         "filler": _filler(plan.name, results),
@@ -90,9 +89,19 @@ def _share(block: str, results: Measured) -> float | None:
 
 def _on_stress(arm: str, results: Measured) -> Json:
     if results.stress is None:
-        return {"unavailable": "the set has no stress cases"}
+        return {"unavailable": results.why_no_stress}
     stress = results.stress
     return figure(lambda: stress.drop_of(arm))
+
+
+def _reweighted(arm: str, results: Measured) -> Json:
+    """What comes out with production's shares."""
+    found = reweighting.ruled(results, arm)
+    return {
+        "reweighted_drop": figure(lambda: reweighting.drop(results, arm)),
+        "reweighted_verdict": None if found is None else str(found.finding),
+        "reweighted_n_to_decide": None if found is None else found.n_to_decide,
+    }
 
 
 def _filler(block: str, results: Measured) -> Json:
@@ -128,6 +137,7 @@ def _unit(arm: ArmPlan, results: Measured) -> Json:
         "n_to_decide": found.n_to_decide,
         "stress_drop": _on_stress(arm.id, results),
         "clears_stress": results.clears_stress(arm.id),
+        **_reweighted(arm.id, results),
     }
 
 
@@ -142,6 +152,7 @@ def _rank(arm: ArmPlan, results: Measured) -> Json:
         "tokens_saved": figure(lambda: results.saved(arm.id)),
         "stress_drop": _on_stress(arm.id, results),
         "clears_stress": results.clears_stress(arm.id),
+        **_reweighted(arm.id, results),
     }
 
 
@@ -184,15 +195,25 @@ def _composed(results: Measured) -> Json:
         "tokens_saved": figure(lambda: results.saved(arm)),
         "share_saved": _share_saved(arm, results),
         "stress_drop": _on_stress(arm, results),
+        **_reweighted(arm, results),
         "lost": [_case(case, results) for case in lost],
         "lost_by_slice": _by_slice(lost, results),
         "pairs": [
-            {"blocks": list(pair.blocks), "lost": list(pair.lost), "redundant": bool(pair.lost)}
-            for pair in composition.pairs(results, parts)
+            {"blocks": list(pair.blocks)} | _interaction(pair) for pair in composition.pairs(results, parts)
         ],
         "within": [
-            {"block": block, "lost": list(cases)} for block, cases in composition.within(results, parts)
+            {"block": part.blocks[0]} | _interaction(part) for part in composition.within(results, parts)
         ],
+    }
+
+
+def _interaction(found: composition.Interaction) -> Json:
+    return {
+        "lost": list(found.lost),
+        "redundant": found.redundant,
+        "drop": figure(lambda: found.drop),
+        "excess": figure(lambda: found.excess),
+        "free_alone": found.free_alone,
     }
 
 
@@ -228,7 +249,7 @@ def _fraction(results: Measured) -> Json:
     except Unavailable as reason:
         return {"unavailable": str(reason)}
     whole = together.of(results)
-    back = {"put_back": list(whole.put_back), "put_back_note": whole.note if whole.put_back else None}
+    back: Json = {"put_back": list(whole.put_back), "put_back_note": whole.note if whole.put_back else None}
     return found | _means(found, tokens, "needed_tokens") | back
 
 
@@ -271,16 +292,16 @@ def _mean(column: FloatArray) -> float | None:
     )
 
 
-def _notes(made: Json, *, quick: bool) -> list[str]:
+def _notes(made: Json, results: Measured) -> list[str]:
     """What to know when reading the figures, each only where it applies."""
     found = []
-    if quick and "drop" in made["composed"]:
+    if results.ablation.quick and "drop" in made["composed"]:
         found.append(
             "quick look: the composed arm leaves out what lost less than the threshold in these few cases, and not what "
             "came out removable"
         )
     if not made["stress_cases"]:
-        found.append("the set has no stress cases, so that nothing was cleared on them")
+        found.append(f"{results.why_no_stress}, so that nothing was cleared on them")
     if "estimate" in made["needed_fraction"]:
         found.append("the intervals of fractions are those of the cases; the verdicts are taken as they are")
     found += _of_production(made)
@@ -297,24 +318,48 @@ def _of_oracle(made: Json, results: Measured) -> list[str]:
             "another one; a follow-up that is not marked; an answer that the model knows by itself): of these each block "
             "that counts is counted whole"
         )
-    vetoed = [
-        one["name"]
-        for one in made["blocks"]
-        if one["verdict"] == "removable" and one["clears_stress"] is False
-    ]
-    if vetoed and "estimate" in made["needed_fraction"]:
-        found.append(
-            f"not counted in the needed fraction, which is of the main cases, and yet not to be cut, since that costs "
-            f"stress cases: {', '.join(vetoed)}"
-        )
+    if "estimate" not in made["needed_fraction"]:
+        return found
+    counting = set(oracle.counting_blocks(results))
+    found += _barred(made, counting)
     kept = [
-        plan.name
+        f"{plan.name} in {cases}"
         for plan in results.ablation.blocks
-        if plan.follow_ups_only and plan.name in vetoed and "fraction" in made["oracle"]
+        if plan.follow_ups_only and plan.name not in counting and (cases := _cases_kept(plan.name, results))
     ]
-    if kept:
-        found.append(f"in follow-ups the oracle keeps all the same: {', '.join(kept)}")
+    if kept and "fraction" in made["oracle"]:
+        found.append(
+            f"not counted in the needed fraction, and counted by the oracle in follow-ups that are not known to be right "
+            f"without: {', '.join(kept)}"
+        )
     return found
+
+
+def _barred(made: Json, counting: set[str]) -> Iterator[str]:
+    """What the needed fraction leaves out although it is not to be cut."""
+    removable = [one for one in made["blocks"] if one["verdict"] == Finding.REMOVABLE]
+    reasons: dict[str, Callable[[Json], bool]] = {
+        "it is not shown to clear the stress cases": lambda one: (
+            made["stress_cases"] and one["clears_stress"] is not True
+        ),
+        "it is needed with production's shares": lambda one: one["reweighted_verdict"] == Finding.NEEDED,
+        "it may be needed with production's shares, of which trials are missing": lambda one: (
+            one["reweighted_verdict"] == Finding.NOT_MEASURED
+        ),
+    }
+    for reason, bars in reasons.items():
+        names = [one["name"] for one in removable if bars(one) and one["name"] not in counting]
+        if names:
+            yield (
+                "not counted in the needed fraction, which is of the main cases as they are, and yet not to be cut, since "
+                f"{reason}: {', '.join(names)}"
+            )
+
+
+def _cases_kept(block: str, results: Measured) -> str:
+    """In how many cases the oracle keeps some of a block, in words; empty if in none."""
+    count = int(oracle.kept(results)[block].any(axis=1).sum())
+    return f"{count} case" + "s" * (count != 1) if count else ""
 
 
 def _of_production(made: Json) -> list[str]:

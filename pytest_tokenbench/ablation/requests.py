@@ -7,12 +7,11 @@ from typing import Any
 
 from pytest_tokenbench.ablation.prompts import document_of
 from pytest_tokenbench.corpus import files
-from pytest_tokenbench.corpus.faults import CorpusError, Fault
+from pytest_tokenbench.corpus.faults import CorpusError, Fault, few
 from pytest_tokenbench.records import Block, Document, Question, Unit
 
 _KEYS = ("id", "question", "slices")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_MOST_FAULTS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +63,7 @@ def load(path: Path, blocks: Sequence[str]) -> Requests:
     if not found and not faults:
         faults.append(Fault(shown, "", "has no request; write one JSON object a line"))
     if faults:
-        raise CorpusError(few(faults, shown))
+        raise CorpusError(few(faults))
     return Requests(shown, tuple(found), files.sha256(raw))
 
 
@@ -133,9 +132,3 @@ def _request(entry: Mapping[str, Any], names: Sequence[str], shown: str) -> Requ
         ),
         document_of(entry["id"], blocks, shown),
     )
-
-
-def few(faults: Sequence[Fault], shown: str) -> list[Fault]:
-    """Not more than can be read: a file of another form has a fault in each of its lines or cases."""
-    rest = len(faults) - _MOST_FAULTS
-    return [*faults[:_MOST_FAULTS], *([Fault(shown, "", f"and {rest:,} faults more")] if rest > 0 else [])]

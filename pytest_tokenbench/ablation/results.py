@@ -42,7 +42,7 @@ class AblationResults(Measured):
         """As `drop`, over the stress cases."""
         arm = self._arm(block)
         if self.stress is None:
-            raise Unavailable("the set has no stress cases")
+            raise Unavailable(self.why_no_stress)
         found = self.stress.drop_of(arm)
         self.stress._rest_on(RIGHT, self.baseline, arm)  # noqa: SLF001  # of the same class
         return self._told(f"drop under {arm} on the stress cases", found)
@@ -73,6 +73,9 @@ class AblationResults(Measured):
         """The tokens of the needed blocks over those of all.
 
         An undecided block counts as needed, and so does what came out removable alone but not together with the rest.
+
+        Raises:
+            Unavailable: A block has no finding, or what can go alone was not left out together.
         """
         found = oracle.fraction(self, oracle.by_findings(self))
         self._rest_on(TOKENS, *self._screening())
@@ -107,7 +110,11 @@ class AblationResults(Measured):
         return found
 
     def redundant_pairs(self) -> tuple[tuple[str, str], ...]:
-        """The pairs of blocks whose parts stand in for one another: each alone is free in a case, both are not."""
+        """The pairs of blocks whose parts stand in for one another: what both together lose, neither alone does.
+
+        None where the composed arm does not fall short of its parts, or a pair loses no more than its two parts, by the
+        whole paired interval.
+        """
         parts = self._left_out()
         arms = {part.alone for part in composition.parts(self.ablation, parts)}
         found = composition.pairs(self, parts)
@@ -115,7 +122,7 @@ class AblationResults(Measured):
             plan.id for plan in self.ablation.arms if plan.kind is ArmKind.PAIR and plan.id in self._asked()
         ]
         self._rest_on(RIGHT, *self._behind_composed(parts), *sorted(arms), *pairs)
-        return tuple(pair.blocks for pair in found if pair.lost)
+        return tuple((pair.blocks[0], pair.blocks[1]) for pair in found if pair.redundant)
 
     def reweighted_drop(self, block: str) -> Figure:
         """As `drop`, with production's shares of the slices."""

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from pytest_tokenbench import statistics
-from pytest_tokenbench.ablation.findings import Ruled, rule
+from pytest_tokenbench.ablation.findings import Finding, Ruled, rule
 from pytest_tokenbench.ablation.losses import Group, allowed
 from pytest_tokenbench.ablation.measured import Measured
 from pytest_tokenbench.results import Unavailable
@@ -48,7 +47,7 @@ def drop(results: Measured, arm: str) -> Estimate:
         Unavailable: No case was measured in a slice that has a share.
     """
     within, weights = _weighted(results, arm)
-    return allowed(statistics.stratified(within, weights), _groups(within, weights))
+    return allowed(results.stratified(within, weights), _groups(within, weights))
 
 
 def _groups(within: dict[str, FloatArray], weights: dict[str, float]) -> tuple[Group, ...]:
@@ -72,10 +71,24 @@ def _weighted(results: Measured, arm: str) -> tuple[dict[str, FloatArray], dict[
 
 
 def ruled(results: Measured, arm: str) -> Ruled | None:
-    """What comes out with production's shares, None where there is no such drop."""
+    """What comes out with production's shares, None where there is no such drop.
+
+    As on the cases as they are, it stands only if it is the same however missing trials are counted.
+    """
     try:
-        groups = _groups(*_weighted(results, arm))
-        found, floor = drop(results, arm), results.floor_or_none()
-        return rule(found, results.ablation.threshold, floor, results.base, groups)
+        drop(results, arm)
     except Unavailable:
         return None
+    return results.however_counted(arm, lambda view: _plainly_ruled(view, arm))
+
+
+def _plainly_ruled(results: Measured, arm: str) -> Ruled:
+    groups = _groups(*_weighted(results, arm))
+    found, floor = drop(results, arm), results.floor_or_none()
+    return rule(found, results.ablation.threshold, floor, results.base, groups)
+
+
+def forbids(results: Measured, arm: str) -> bool:
+    """Whether what an arm leaves out is needed with production's shares, or may be and trials are missing."""
+    found = ruled(results, arm)
+    return found is not None and found.finding in {Finding.NEEDED, Finding.NOT_MEASURED}

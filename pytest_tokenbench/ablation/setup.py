@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pytest_tokenbench import locking, machine, prompting, resume, run_folder, trial
+from pytest_tokenbench.ablation import together
 from pytest_tokenbench.ablation.arms import Arm
 from pytest_tokenbench.ablation.design import ArmKind
 from pytest_tokenbench.ablation.findings import Finding
@@ -116,6 +117,10 @@ def _failures(results: AblationResults, composed: str) -> Iterator[str]:
             f"in the run this cut did not come out removable but {found.finding}: left out together, it lost "
             f"{lost:.1f} points, and the threshold is {100 * results.ablation.threshold:g}"
         )
+    else:
+        in_production = together.against_in_production(results, composed)
+        if in_production is not None:
+            yield f"in the run this cut, with production's shares, {in_production}"
     if results.clears_stress(composed) is False:
         yield "in the run this cut failed on the stress cases"
 

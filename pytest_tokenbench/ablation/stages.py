@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from pytest_tokenbench.ablation import composition
+from pytest_tokenbench.ablation import composition, reweighting
 from pytest_tokenbench.ablation.design import Ablation, ArmKind, ArmPlan
 from pytest_tokenbench.ablation.findings import Finding
 from pytest_tokenbench.ablation.measured import TOKENS, Measured
@@ -12,6 +12,7 @@ from pytest_tokenbench.records import Decision, Status
 from pytest_tokenbench.results import Unavailable
 
 _NAMED = 12
+_LEAVING_OUT = {ArmKind.WITHOUT, ArmKind.UNIT, ArmKind.UP_TO}
 
 
 def decide(ablation: Ablation, results: Measured, stage: int) -> tuple[Decision, ...]:
@@ -111,9 +112,18 @@ def _composed(results: Measured, arm: ArmPlan) -> Decision:
     if results.ablation.quick:
         return Decision(arm.id, needless="without any block more was lost than the threshold allows")
     clear = "" if results.stress is None else " and clear of the stress cases"
+    weighed = " and is not needed with production's shares" if _is_forbidden(results) else ""
     return Decision(
-        arm.id, needless=f"no block and no unit came out removable{clear}: there is nothing to leave out"
+        arm.id,
+        needless=f"no block and no unit came out removable{clear}{weighed}: there is nothing to leave out",
     )
+
+
+def _is_forbidden(results: Measured) -> bool:
+    """Whether production's shares keep something from being cut that came out removable."""
+    arms = [arm.id for arm in results.ablation.arms if arm.kind in _LEAVING_OUT]
+    removable = [arm for arm in arms if results.ruled(arm).finding is Finding.REMOVABLE]
+    return any(reweighting.forbids(results, arm) for arm in removable)
 
 
 def _without_trials(results: Measured) -> str:

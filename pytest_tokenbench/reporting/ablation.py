@@ -59,6 +59,7 @@ def _composed(made: Json) -> Section:
     predicted = composed["predicted"]
     rows = [
         ("measured", words.drop(composed["drop"])),
+        *_with_shares(composed),
         ("sum of single drops", words.NONE if predicted is None else words.points(predicted)),
         ("shortfall", words.drop(composed["shortfall"])),
         ("on the stress slice", words.drop(composed["stress_drop"])),
@@ -66,16 +67,34 @@ def _composed(made: Json) -> Section:
     sentences = [_finding(composed), _saving(composed)]
     for what, key in (("drop", "drop"), ("shortfall", "shortfall"), ("stress drop", "stress_drop")):
         sentences += words.absent(what, [("", composed[key])])
-    sentences += _interaction(composed)
+    if made["production"]:
+        sentences += words.absent("drop with production's shares", [("", composed["reweighted_drop"])])
+    sentences += [*_gain(composed), *_interaction(composed)]
     return Section(
         "composed", title, Table(("composed arm", "drop, points [95%]"), tuple(rows)), tuple(sentences)
     )
 
 
+def _with_shares(composed: Json) -> Iterator[tuple[str, str]]:
+    if "estimate" in composed["reweighted_drop"]:
+        yield "with production's shares", words.drop(composed["reweighted_drop"])
+
+
 def _finding(composed: Json) -> str:
-    """What came out of leaving all of it out together."""
+    """What came out of leaving all of it out together: here, on the stress slice and with production's shares."""
     clears = {True: "; clears the stress slice", False: "; does not clear the stress slice"}
-    return f"together: {words.verdict(composed)}{clears.get(composed['clears_stress'], '')}"
+    stress = clears.get(composed["clears_stress"], "")
+    return f"together: {words.verdict(composed)}{stress}{words.in_production(composed)}"
+
+
+def _gain(composed: Json) -> Iterator[str]:
+    """That single drops which sum up to a gain are no loss that the shortfall makes up for."""
+    predicted = composed["predicted"]
+    if predicted is not None and words.points(predicted).startswith("-"):
+        yield (
+            "the single drops sum up to a gain, which is noise or a real help: of the shortfall so much is no loss, and "
+            "what the cut loses is measured"
+        )
 
 
 def _saving(composed: Json) -> str:
@@ -95,20 +114,32 @@ def _interaction(composed: Json) -> Iterator[str]:
     yield f"{words.many(len(lost), 'case')} lost that no part left out alone loses: {words.listed(lost)}"
     if composed["lost_by_slice"]:
         yield f"lost by slice: {words.slices(composed['lost_by_slice'])}"
-    redundant = [pair for pair in composed["pairs"] if pair["redundant"]]
-    for pair in redundant:
-        first, second = pair["blocks"]
-        yield f"redundant: {first} and {second}; either alone is free, both together lose {words.listed(pair['lost'])}"
+    found = [(" and ".join(pair["blocks"]), pair) for pair in composed["pairs"]]
+    found += [(f"units of {part['block']}", part) for part in composed["within"]]
+    for pair in composed["pairs"]:
+        if pair["redundant"]:
+            yield _redundant(pair)
     for part in composed["within"]:
-        if part["lost"]:
+        if part["redundant"]:
             yield f"redundant within {part['block']}: its units left out together lose {words.listed(part['lost'])}"
-    if not redundant and not any(part["lost"] for part in composed["within"]):
-        asked = composed["pairs"] or composed["within"]
+    noise = [(name, one["lost"]) for name, one in found if one["lost"] and not one["redundant"]]
+    if noise:
+        told = "; ".join(f"{name}: {words.listed(cases)}" for name, cases in noise)
+        yield f"within noise, and not told to be redundant: lost without both of {told}"
+    elif not any(one["redundant"] for _, one in found):
         yield (
             "no two of its parts alone explain them"
-            if asked
+            if found
             else "which of its parts interact was not measured"
         )
+
+
+def _redundant(pair: Json) -> str:
+    first, second = pair["blocks"]
+    cases = words.listed(pair["lost"])
+    if pair["free_alone"]:
+        return f"redundant: {first} and {second}; either alone is free, both together lose {cases}"
+    return f"redundant: {first} and {second}; neither alone loses these cases, both together do: {cases}"
 
 
 def base(document: Json) -> str:

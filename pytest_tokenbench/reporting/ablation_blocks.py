@@ -54,7 +54,7 @@ def _of_blocks(made: Json) -> Iterator[str]:
         yield from _unclear(block["name"], block)
         if block["verdict"] == "removable" and block["clears_stress"]:
             yield f"{block['name']}: clears the stress slice (drop there {words.drop(block['stress_drop'])})"
-        if block["reweighted_verdict"] not in (None, block["verdict"]):
+        if block["reweighted_verdict"] not in (None, block["verdict"]) and not _is_kept_for_production(block):
             drop = words.drop(block["reweighted_drop"])
             told = words.reweighted_verdict(block)
             yield f"{block['name']}: {told} with production's shares of slices (drop {drop})"
@@ -68,6 +68,18 @@ def _unclear(name: str, made: Json) -> Iterator[str]:
     if made["verdict"] == "removable" and made["clears_stress"] is False:
         drop = words.drop(made["stress_drop"])
         yield f"{name}: not cut, since it does not clear the stress slice (drop there {drop})"
+    if _is_kept_for_production(made):
+        drop = words.drop(made["reweighted_drop"])
+        told = (
+            "it is needed"
+            if made["reweighted_verdict"] == "needed"
+            else "trials are missing with which it may be needed"
+        )
+        yield f"{name}: not cut, since with production's shares of slices {told} (drop so {drop})"
+
+
+def _is_kept_for_production(made: Json) -> bool:
+    return made["verdict"] == "removable" and made["reweighted_verdict"] in ("needed", "not measured")
 
 
 def elsewhere(made: Json) -> Section:

@@ -67,13 +67,19 @@ def verdict(made: Json) -> str:
     return f"{_VERDICTS[told]} ({f'n={decides:,}' if decides else 'no n decides'})"
 
 
-def reweighted_verdict(block: Json) -> str | None:
-    """The verdict on a block with production's shares of slices, None where there is none."""
-    told = block["reweighted_verdict"]
+def reweighted_verdict(of: Json) -> str | None:
+    """The verdict with production's shares of slices, None where there is none."""
+    told = of["reweighted_verdict"]
     if told is None:
         return None
-    made = {"verdict": told, "n_to_decide": block["reweighted_n_to_decide"]}
+    made = {"verdict": told, "n_to_decide": of["reweighted_n_to_decide"]}
     return verdict(made).removesuffix(" on this set")
+
+
+def in_production(made: Json) -> str:
+    """The same as a sentence that goes on after others, empty where there is none."""
+    told = reweighted_verdict(made)
+    return "" if told is None else f"; {told} with production's shares of slices"
 
 
 def left_out(names: Sequence[str]) -> str:

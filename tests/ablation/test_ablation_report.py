@@ -113,9 +113,13 @@ class TestComposed:
 
     def test_with_pairs_and_blocks_that_are_redundant(self):
         found = WHOLE["composed"]
-        redundant = [pair for pair in found["pairs"] if pair["redundant"]]
-        assert redundant == [{"blocks": ["system", "tail"], "lost": list(made.RULES), "redundant": True}]
-        assert found["within"] == [{"block": "examples", "lost": list(made.EXAMPLES)}]
+        (pair,) = [pair for pair in found["pairs"] if pair["redundant"]]
+        assert (pair["blocks"], pair["lost"]) == (["system", "tail"], list(made.RULES))
+        assert (pair["drop"]["estimate"], pair["excess"]["estimate"]) == pytest.approx((4 / 40, 4 / 40))
+        assert pair["free_alone"] is True
+        (part,) = found["within"]
+        assert (part["block"], part["lost"], part["redundant"]) == ("examples", list(made.EXAMPLES), True)
+        assert (part["drop"]["estimate"], part["excess"]["estimate"]) == pytest.approx((6 / 40, 6 / 40))
 
     def test_has_a_finding_of_its_own(self):
         found = WHOLE["composed"]
@@ -137,7 +141,8 @@ class TestComposed:
 
     def test_one_that_holds_puts_nothing_back(self):
         asked = [made.question(case) for case in made.MAIN + made.STRESS]
-        found = report.build(PLAN, made.told(PLAN, asked, lambda _case, arm: arm.id != "no-passages"))
+        plan = made.ablation(production={})
+        found = report.build(plan, made.told(plan, asked, lambda _case, arm: arm.id != "no-passages"))
         assert (found["composed"]["holds"], found["composed"]["note"]) == (True, None)
         assert found["needed_fraction"].get("put_back", []) == []
 
@@ -198,9 +203,12 @@ class TestQuick:
         assert [one["verdict"] for one in QUICK["blocks"]] == ["removable", "needed", "needed", "removable"]
         assert "estimate" in QUICK["needed_fraction"]
         assert "fraction" in QUICK["oracle"]
-        assert QUICK["composed"]["pairs"] == [
-            {"blocks": ["system", "tail"], "lost": list(made.RULES), "redundant": True}
-        ]
+        (pair,) = QUICK["composed"]["pairs"]
+        assert (pair["blocks"], pair["lost"], pair["redundant"]) == (
+            ["system", "tail"],
+            list(made.RULES),
+            True,
+        )
 
     def test_composes_what_lost_less_than_the_threshold_in_cases_too_few_for_a_finding(self):
         few = made.MAIN[:6]
@@ -209,6 +217,11 @@ class TestQuick:
         kept = [one for one in document["blocks"] if one["drop"]["estimate"] < plan.threshold]
         assert {one["verdict"] for one in kept} == {"undecided"}
         assert document["composed"]["left_out"] == [one["name"] for one in kept] != []
+        # Each is undecided and counts as that: none is put back as something that came out removable.
+        assert document["needed_fraction"]["put_back"] == []
+        assert document["needed_fraction"]["put_back_note"] is None
+        assert document["needed_fraction"]["estimate"] == 1
+        assert not any(pair["free_alone"] for pair in document["composed"]["pairs"])
 
     def test_says_what_it_has_not(self):
         assert "unavailable" in QUICK["churn_floor"]
@@ -218,7 +231,9 @@ class TestQuick:
         assert block(QUICK, "tail")["clears_stress"] is None
         assert QUICK["selector"] == []
         assert any("lost less than the threshold in these few cases" in note for note in QUICK["notes"])
-        assert any("no stress cases" in note for note in QUICK["notes"])
+        # It leaves them out whether the set has any or not.
+        assert "a quick look asks no stress cases, so that nothing was cleared on them" in QUICK["notes"]
+        assert block(QUICK, "tail")["stress_drop"] == {"unavailable": "a quick look asks no stress cases"}
 
 
 class TestWhereTrialsLack:

@@ -4,7 +4,7 @@ import math
 
 import pytest
 import scipy.stats
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from pytest_tokenbench.ablation.findings import Finding, cases_to_decide, rule
@@ -68,6 +68,7 @@ def test_on_the_threshold_no_number_of_cases_decides():
     assert "no number of cases would decide" in found.reason
 
 
+@settings(deadline=None)
 @given(
     estimate=st.floats(-0.5, 0.5),
     below=st.floats(0.001, 0.5),

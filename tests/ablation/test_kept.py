@@ -25,7 +25,7 @@ def only_passages(_case, arm):
 
 
 def test_a_whole_block_that_can_go_together_with_the_rest_counts_for_neither_fraction():
-    results = told(made.ablation(), only_passages)
+    results = told(made.ablation(production={}), only_passages)
     assert not oracle.kept(results)["system"].any()
     assert oracle.by_oracle(results).means()[0] <= oracle.by_findings(results).means()[0] == 36
 
@@ -65,7 +65,7 @@ def test_a_rule_that_a_whole_block_holds_is_not_flagged():
 
 
 def test_all_parts_of_a_gold_string_must_be_kept():
-    plan = made.ablation(support={"a00": ((("passages/1",), ("examples/4",)),)})
+    plan = made.ablation(support={"a00": ((("passages/1",), ("examples/4",)),)}, production={})
     assert oracle.unsupported(told(plan, only_passages)) == ("a00",)
 
 

@@ -160,7 +160,9 @@ class TestNeededFraction:
             made.ablation(),
             [made.question(case) for case in made.MAIN],
             lambda case, arm: (
-                None if arm.stage or (arm.id, case.id) in lost else arm.id not in {"no-tail", "no-passages"}
+                None
+                if arm.stage == 1 or (arm.id, case.id) in lost
+                else arm.id not in {"no-tail", "no-passages"}
             ),
             words_sent,
         )
@@ -173,25 +175,28 @@ class TestOracle:
         # Examples: only example 3 (6 of 22 words) is needed by itself; the block is needed. By case: system 7, examples
         # 6, passages 10 (18 cases), 22 (12) and 0 (10), tail 5 in the four follow-ups: 520 + 180 + 264 + 20 = 984 of
         # 40 * 70 words.
-        # What comes out removable is put back, as it was not left out together: all of the examples.
-        found = made.run(until=1).oracle_fraction()
+        # What comes out removable is put back, as it cannot be left out together: all of the examples.
+        found = made.run().oracle_fraction()
         assert found.estimate == pytest.approx((984 + 40 * 16) / 2_800)
 
     def test_a_removable_block_of_units_is_none_and_one_not_taken_apart_is_whole(self):
-        removable = made.told(made.ablation(), cases(), lambda *_: True, words_sent)
+        removable = made.told(made.ablation(production={}), cases(), lambda *_: True, words_sent)
         # All of it was left out together too, without a loss.
         assert removable.oracle_fraction().estimate == 0
         whole = made.told(
-            made.ablation(quick=True), cases(), lambda _case, arm: arm.id != "no-examples", words_sent
+            made.ablation(quick=True, production={}),
+            cases(),
+            lambda _case, arm: arm.id != "no-examples",
+            words_sent,
         )
         assert whole.oracle_fraction().estimate == pytest.approx(880 / 2_800)
 
     def test_units_that_stand_in_for_one_another_leave_the_block_whole(self):
-        # Without the block every case is wrong, without any one example none is.
+        # Without the block every case is wrong, and without all of what is free alone; without any one example none is.
         results = made.told(
             made.ablation(),
             cases(),
-            lambda _case, arm: None if arm.stage > 1 else arm.id != "no-examples",
+            lambda _case, arm: arm.id not in {"no-examples", "composed"},
             words_sent,
         )
         assert oracle.load_bearing(results, made.BLOCKS[1]) == []
@@ -211,7 +216,7 @@ class TestOracle:
         assert oracle.load_bearing(results, made.BLOCKS[1]) == [3, 4]
 
     def test_it_never_needs_more_than_is_sent(self):
-        results = made.run(until=1)
+        results = made.run()
         tokens = oracle.by_oracle(results)
         assert np.all(tokens.needed <= tokens.total + 1e-9)
 

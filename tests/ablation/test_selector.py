@@ -61,7 +61,7 @@ def test_by_hand():
     # (12): 14; no gold (10): 36. In all 18 * 26 + 12 * 14 + 10 * 36 = 996. From 5 on two are kept, 14 left out in each
     # case, and all of them by the oracle too: 40 * 14 = 560. From 9 on one is kept and 26 left out, of which 12 are gold
     # in the cases of rank 2: 18 * 26 + 12 * 14 + 10 * 26 = 896.
-    results = made.run(until=0)
+    results = made.run()
     low, high = (results.recovered(arm) for arm in ("select-5", "select-9"))
     assert low.estimate == pytest.approx(560 / 996)
     assert high.estimate == pytest.approx(896 / 996)

@@ -180,7 +180,7 @@ class TestRequests:
             requests.load(file, BLOCKS)
         *_, last = lines = str(error.value).splitlines()
         assert len(lines) == 21
-        assert last == "requests.jsonl: and 280 faults more"
+        assert last == "and 280 more"
 
     def test_texts_are_taken_as_they_are(self, tmp_path):
         odd = "e\u0301\r\n$context $$ \u4f60"

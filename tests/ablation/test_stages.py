@@ -186,7 +186,9 @@ class TestPlantedRedundancy:
         found = {pair.blocks: pair.lost for pair in composition.pairs(WHOLE, left_out)}
         assert len(found) == 6
         assert {blocks: cases for blocks, cases in found.items() if cases} == {("system", "tail"): made.RULES}
-        assert composition.within(WHOLE, left_out) == [("examples", made.EXAMPLES)]
+        assert [(one.blocks, one.lost, one.redundant) for one in composition.within(WHOLE, left_out)] == [
+            (("examples",), made.EXAMPLES, True)
+        ]
 
     def test_what_a_part_loses_by_itself_is_not_blamed_on_a_pair(self):
         # The cases of the examples are lost in every pair with the examples, and without the system block in none.

@@ -28,7 +28,8 @@ needed: leaving it out loses 5.0 points or more, by its whole interval;
 policy: clears the stress slice (drop there 0.0 [-10.0, 10.0])
 tail: not cut, since it does not clear the stress slice (drop there 35.0 [15.0,
     55.0])
-tail: needed with production's shares of slices (drop 9.2 [6.0, 12.5])
+tail: not cut, since with production's shares of slices it is needed (drop so
+    9.2 [6.0, 12.5])
 
 examples, one unit at a time left out
 left out      tokens    drop, points [95%]  verdict
@@ -44,13 +45,15 @@ passages to 1           7,840     17.5 [10.0, 26.2]  needed
 passages to 2           5,880        1.2 [0.0, 3.8]  removable on this set
 
 left out together: policy, examples/2, passages/3-5
-composed arm           drop, points [95%]
--------------------  --------------------
-measured                 10.0 [3.8, 17.5]
-sum of single drops                   0.0
-shortfall                10.0 [3.8, 17.5]
-on the stress slice       5.0 [0.0, 15.0]
-together: undecided at this n (n=260); clears the stress slice
+composed arm                drop, points [95%]
+------------------------  --------------------
+measured                      10.0 [3.8, 17.5]
+with production's shares      13.0 [6.0, 21.0]
+sum of single drops                        0.0
+shortfall                     10.0 [3.8, 17.5]
+on the stress slice            5.0 [0.0, 15.0]
+together: undecided at this n (n=260); clears the stress slice; needed with
+    production's shares of slices
 saves 6,880 tokens a case, 49% of the blocks' tokens
 2 cases lost that no part left out alone loses: s003, s004
 lost by slice: turn: single_turn 2; rule: redundant 2
@@ -110,7 +113,8 @@ with every block: 100% [100, 100]! right, 14,000 tokens a prompt
 needed: leaving it out loses 5.0 points or more, by its whole interval;
     removable on this set: less, by its whole interval; a block's tokens have no
     say in it; (n=...) is how many cases would decide
-tail: needed with production's shares of slices (drop 9.2 [6.0, 12.5])
+tail: not cut, since with production's shares of slices it is needed (drop so
+    9.2 [6.0, 12.5])
 
 examples not taken apart: a quick look takes nothing apart
 passages not taken apart: a quick look takes nothing apart
@@ -250,12 +254,24 @@ class TestComposed:
     @pytest.mark.parametrize(
         ("changes", "told"),
         [
-            ({"verdict": "removable"}, "removable on this set; clears the stress slice"),
             (
-                {"verdict": "removable", "clears_stress": False},
-                "removable on this set; does not clear the stress slice",
+                {"verdict": "removable"},
+                "removable on this set; clears the stress slice; needed with production's shares of slices",
             ),
-            ({"verdict": "needed", "clears_stress": None}, "needed"),
+            (
+                {"verdict": "removable", "clears_stress": False, "reweighted_verdict": "removable"},
+                "removable on this set; does not clear the stress slice; removable with production's shares of slices",
+            ),
+            (
+                {
+                    "verdict": "removable",
+                    "clears_stress": None,
+                    "reweighted_verdict": "undecided",
+                    "reweighted_n_to_decide": 410,
+                },
+                "removable on this set; undecided at this n (n=410) with production's shares of slices",
+            ),
+            ({"verdict": "needed", "clears_stress": None, "reweighted_verdict": None}, "needed"),
         ],
     )
     def test_what_came_out_of_all_together_is_told_with_how_it_does_under_stress(self, changes, told):
@@ -270,9 +286,46 @@ class TestComposed:
 
     def test_a_loss_that_no_pair_explains_is_told_as_such(self):
         pairs = [one | {"lost": [], "redundant": False} for one in made_findings.COMPOSED["pairs"]]
+        assert not any("within noise" in line for line in unwrapped(made_findings.built()))
         composed = made_findings.COMPOSED | {"pairs": pairs, "within": []}
         made = made_findings.built(made=made_findings.FOUND | {"composed": composed})
         assert "no two of its parts alone explain them" in unwrapped(made)
+
+    def test_lost_cases_that_are_within_noise_are_told_in_one_line_and_not_as_redundant(self):
+        pairs = [one | {"lost": ["s003"], "redundant": False} for one in made_findings.COMPOSED["pairs"]]
+        within = [one | {"redundant": False} for one in made_findings.COMPOSED["within"]]
+        composed = made_findings.COMPOSED | {"pairs": pairs, "within": within}
+        shown = unwrapped(made_findings.built(made=made_findings.FOUND | {"composed": composed}))
+        assert (
+            "within noise, and not told to be redundant: lost without both of policy and examples: s003; policy and "
+            "passages: s003; units of passages: s004"
+        ) in shown
+        assert not any(line.startswith("redundant") for line in shown)
+
+    def test_either_alone_is_said_to_be_free_only_where_it_is(self):
+        pairs = [one | {"free_alone": False} for one in made_findings.COMPOSED["pairs"]]
+        composed = made_findings.COMPOSED | {"pairs": pairs}
+        shown = unwrapped(made_findings.built(made=made_findings.FOUND | {"composed": composed}))
+        assert (
+            "redundant: policy and examples; neither alone loses these cases, both together do: s003, s004"
+            in shown
+        )
+
+    @pytest.mark.parametrize(("predicted", "is_told"), [(-0.55, True), (-0.0004, False), (0.1, False)])
+    def test_single_drops_that_sum_up_to_a_gain_are_told_to_be_one(self, predicted, is_told):
+        composed = made_findings.COMPOSED | {"predicted": predicted}
+        shown = unwrapped(made_findings.built(made=made_findings.FOUND | {"composed": composed}))
+        told = (
+            "the single drops sum up to a gain, which is noise or a real help: of the shortfall so much is no loss, and "
+            "what the cut loses is measured"
+        )
+        assert (told in shown) is is_told
+
+    def test_a_drop_with_production_s_shares_that_is_not_known_says_why(self):
+        changes = {"reweighted_drop": {"unavailable": "no case of them"}, "reweighted_verdict": None}
+        composed = made_findings.COMPOSED | changes
+        shown = unwrapped(made_findings.built(made=made_findings.FOUND | {"composed": composed}))
+        assert "drop with production's shares not known: no case of them" in shown
 
     def test_a_quick_look_says_that_interactions_were_not_measured(self):
         assert "which of its parts interact was not measured" in unwrapped(made_findings.built("quick"))

@@ -1,5 +1,6 @@
 """The page of an ablation: its parts for every kind of result, its plots in words, and the way to the lost cases."""
 
+import html
 import re
 from collections import Counter
 from html.parser import HTMLParser
@@ -132,7 +133,7 @@ class TestPage:
         blocks = [one | {"name": f"{EVIL}{number}"} for number, one in enumerate(made_findings.BLOCKS)]
         composed = made_findings.COMPOSED | {
             "left_out": [EVIL],
-            "pairs": [{"blocks": [EVIL, EVIL], "lost": [EVIL], "redundant": True}],
+            "pairs": [made_findings.COMPOSED["pairs"][0] | {"blocks": [EVIL, EVIL], "lost": [EVIL]}],
             "lost": [{"case": EVIL, "slices": {EVIL: EVIL}}],
         }
         found = made_findings.FOUND | {"blocks": blocks, "composed": composed, "notes": [EVIL]}
@@ -252,9 +253,11 @@ class TestComposed:
     def test_what_was_measured_stands_beside_what_was_predicted(self):
         (composed,) = plot("composed")
         assert (
-            "sum of single drops: 0.0; measured: 10.0 [3.8, 17.5]; shortfall: 10.0 [3.8, 17.5]"
-            in composed.svg
-        )
+            "sum of single drops: 0.0; measured: 10.0 [3.8, 17.5]; with production's shares: 13.0 [6.0, 21.0]; "
+            "shortfall: 10.0 [3.8, 17.5]"
+        ) in html.unescape(str(composed.svg))
+        (unweighed,) = plot("composed", "no production")
+        assert "production" not in unweighed.svg
 
     def test_without_one_the_reason_stands_there(self):
         (composed,) = plot("composed", "composed unavailable")

@@ -45,7 +45,12 @@ def n2(results):
     assert results.composed_drop().high < 0.3
 '''
 # Each in the system block and in an example, so that either alone suffices.
-RULES = {"refund": "ten days", "address": "the back office", "delay": "a yellow slip"}
+RULES = {
+    "refund": "ten days",
+    "address": "the back office",
+    "delay": "a yellow slip",
+    "loan": "two signatures",
+}
 TOWNS = ("Arl", "Bexa", "Corm", "Dunn", "Eiry", "Fasq", "Gorl", "Hune", "Ivet")
 RANKS = (1, 1, 1, 1, 1, 1, 2, 2, 3)
 

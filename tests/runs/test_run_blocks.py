@@ -124,13 +124,16 @@ def test_planted_redundancy_is_found_by_the_composed_arm_and_by_no_single_one(wh
         "tail": "removable",
     }
     assert drops["system"] == drops["examples"] == 0
-    # Three whose rule stands twice, and one whose passage came third.
-    assert made["composed"]["drop"]["estimate"] == pytest.approx(4 / 12)
-    assert made["composed"]["predicted"] == pytest.approx(1 / 12)
-    assert made["composed"]["shortfall"]["estimate"] == pytest.approx(3 / 12)
-    assert {one["case"] for one in made["composed"]["lost"]} == {"r-refund", "r-address", "r-delay"}
-    redundant = [set(pair["blocks"]) for pair in made["composed"]["pairs"] if pair["redundant"]]
-    assert redundant == [{"system", "examples"}]
+    # Four whose rule stands twice, and one whose passage came third.
+    assert made["composed"]["drop"]["estimate"] == pytest.approx(5 / 13)
+    assert made["composed"]["predicted"] == pytest.approx(1 / 13)
+    assert made["composed"]["shortfall"]["estimate"] == pytest.approx(4 / 13)
+    assert {one["case"] for one in made["composed"]["lost"]} == {f"r-{rule}" for rule in RULES}
+    redundant = [pair for pair in made["composed"]["pairs"] if pair["redundant"]]
+    assert [set(pair["blocks"]) for pair in redundant] == [{"system", "examples"}]
+    assert redundant[0]["excess"]["estimate"] == pytest.approx(4 / 13)
+    # All main cases are of the slice that has cases, so that production's shares change nothing.
+    assert made["composed"]["reweighted_drop"]["estimate"] == pytest.approx(5 / 13)
 
 
 def test_results_and_claims_are_rebuilt_from_the_folder_alone(whole):
@@ -151,6 +154,9 @@ def test_run_that_ended_after_the_screening_is_gone_on_with_to_the_same_results(
     add_blocks(project)
     first = project.run(workers, "test_blocks.py", "-k", "base or no- or again", server=block_server)
     assert "composed" not in Counter(one["condition"] for one in first.file("observations.jsonl"))
+    # What came out removable was not left out together, so that it is open how much is needed.
+    told = first.file("results.json")["ablation"]["needed_fraction"]["unavailable"]
+    assert told.startswith("whether what came out removable (system, examples")
 
     ran = project.run(workers, "test_blocks.py", f"--tokenbench-resume={first.folder}", server=block_server)
 
@@ -259,6 +265,20 @@ def test_quick_look_asks_few_cases_under_few_arms_and_says_so(make_project, bloc
     }
     assert json.loads((ran.folder / "claim.json").read_text())
     ran.has("*tokenbench QUICK*")
+
+
+def test_plan_counts_a_beginning_that_arms_share_once(make_project):
+    project = make_project()
+    add_blocks(project)
+
+    ran = project.run("-n0", "test_blocks.py", "--tokenbench-plan", columns=140)
+
+    rows = {cells[0]: cells[1:] for cells in (line.split() for line in ran.lines) if len(cells) == 5}
+    assert rows["base"][2] == rows["base"][3]
+    # The base again has the prompts of the base; what leaves out the last block ends before they differ.
+    assert rows["again"] == [*rows["base"][:3], "~0"]
+    tail = [int(cell.strip("~").replace(",", "")) for cell in rows["no-tail"][2:]]
+    assert 0 < tail[1] < tail[0] / 2
 
 
 def test_plan_counts_the_arms_that_wait_and_says_so(make_project):
