@@ -14,7 +14,7 @@ from pytest_tokenbench import options
 from pytest_tokenbench.active import Outcome
 from pytest_tokenbench.asking import Trial
 from pytest_tokenbench.choosing import Choice
-from pytest_tokenbench.controller import Controller, StartError, StopRunError
+from pytest_tokenbench.controller import GO_ON, Controller, StartError, StopRunError
 from pytest_tokenbench.deciding import Board
 from pytest_tokenbench.handout import ColdPool, Pool, SharedPool, Work
 from pytest_tokenbench.loading import Loaded, StudyError
@@ -340,9 +340,16 @@ class Bridge:
         with contextlib.suppress(OSError):  # workers that wait look at who started them as well
             self.worker.board.end()
         broken = session.exitstatus not in {pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED}
-        self.outcomes = controller.finish(
-            interrupted=broken or bool(session.shouldstop) or bool(session.shouldfail)
-        )
+        try:
+            self.outcomes = controller.finish(
+                interrupted=broken or bool(session.shouldstop) or bool(session.shouldfail)
+            )
+        except KeyboardInterrupt:
+            # pytest has no answer to this in here but a traceback, and no summary after that.
+            controller.abandon()
+            self._say(f"interrupted while the results were being written; {GO_ON}")
+            session.exitstatus = pytest.ExitCode.INTERRUPTED
+            return
         reporter = self._config.pluginmanager.get_plugin("terminalreporter")
         if reporter is not None:
             end_line(reporter)

@@ -8,6 +8,7 @@ from pytest_tokenbench import comparison, run_folder
 from pytest_tokenbench.comparison import Json
 from pytest_tokenbench.gates import Gate
 from pytest_tokenbench.reporting import comparison as shown
+from pytest_tokenbench.reporting import files
 from pytest_tokenbench.run_folder import Run, RunError
 
 
@@ -36,7 +37,7 @@ class Former:
         Raises:
             RunError: It cannot be read, is of none of these studies, or a gate is on a condition that is not in both.
         """
-        run = run_folder.read(folder)
+        run = run_folder.read_measured(folder)
         study = run.record.study
         run_folder.check_is_of(study, studies, name)
         for gate in gates:
@@ -46,8 +47,10 @@ class Former:
                 )
         return cls(name, run, gates)
 
-    def compare(self, run: Run, folder: Path) -> Compared | None:
+    def compare(self, run: Run, folder: Path, *, html: bool = True) -> Compared | None:
         """Compares a finished run with this one and writes that into its folder; None if it is of another study.
+
+        `html` is whether the page is wanted, as it is of the run's own report.
 
         Raises:
             OSError: It cannot be written.
@@ -60,4 +63,6 @@ class Former:
             return Compared(None, (str(error),))
         run_folder.write(folder / comparison.FILE, shown.as_text(made))
         run_folder.write(folder / comparison.REPORT, shown.markdown(made, self.gates))
+        if html:
+            files.write_comparison(folder / files.COMPARISON, made, self.gates)
         return Compared(made, tuple(shown.failures(made, self.gates)))

@@ -32,6 +32,7 @@ COMPARED: Mapping[str, bool] = {
 }
 _BINARY = tuple(name for name in COMPARED if MEASURES[name].right is not None)
 DOCUMENT = "document"
+LOST, GAINED, REWORDED = "lost", "gained", "reworded"
 # Columns that are drawn at once, so that many slices do not take much memory.
 _AT_ONCE = 400
 
@@ -49,7 +50,8 @@ def build(a: Run, b: Run, names: tuple[str, str] = ("the first run", "the second
 
     `conditions` has, by condition, how many questions were "lost", "gained" and "reworded", and under "measures" the
     figures; `slices` has figures by slice, value, condition and measure, the document being a slice; `changes` every
-    question whose outcome changed, with both runs' answers; `warnings` sentences. A figure is {"first", "second",
+    question whose outcome changed, with both runs' answers, and `rewordings` likewise those that were answered in other
+    words, right or wrong as before; `warnings` sentences. A figure is {"first", "second",
     "difference", "low", "high", "n", "zero_width"}, shares from 0 to 1, with "worst" beside where trials are missing
     that the other run has (see `_worst`), or {"unavailable": reason}. Of two runs over blocks, "ablation" has their
     findings side by side, and cases are no slices, since each has a document of its own.
@@ -60,6 +62,8 @@ def build(a: Run, b: Run, names: tuple[str, str] = ("the first run", "the second
     pairs = _Pairs.of(a, b, names)
     found = side_by_side.findings(a, b)
     figures = _figures(pairs, by_document=found is None)
+    differing = {name: list(pairs.differing(name)) for name in pairs.conditions}
+    answers = [answer for its in differing.values() for answer in its]
     made = {
         "format": FORMAT,
         "first": _run(a, names[0]),
@@ -73,9 +77,10 @@ def build(a: Run, b: Run, names: tuple[str, str] = ("the first run", "the second
             "first": [name for name in a.record.conditions if name not in b.record.conditions],
             "second": [name for name in b.record.conditions if name not in a.record.conditions],
         },
-        "conditions": {name: _condition(name, figures, pairs) for name in pairs.conditions},
+        "conditions": {name: _condition(name, figures, its) for name, its in differing.items()},
         "slices": _nested(figures),
-        "changes": [change for name in pairs.conditions for change in pairs.changes(name)],
+        "changes": [answer for answer in answers if answer["change"] != REWORDED],
+        "rewordings": [answer for answer in answers if answer["change"] == REWORDED],
     }
     return made if found is None else made | {"ablation": found}
 
@@ -148,12 +153,18 @@ class _Pairs:
         first, second = (_column(results, measure, condition) for results in self.results)
         return first, second
 
-    def changes(self, condition: str) -> Iterator[Json]:
-        """The questions whose outcome changed, in their order."""
+    def differing(self, condition: str) -> Iterator[Json]:
+        """The questions that were not answered as before, in their order."""
         for question in self.questions:
             first, second = (ended.get((condition, question.id), []) for ended in self.ended)
             were, are = _share(first), _share(second)
-            if were is None or are is None or _is_right(were) == _is_right(are):
+            answers = [[seen.answer or "" for seen in run] for run in (first, second)]
+            if were is None or are is None:
+                continue
+            change = REWORDED
+            if _is_right(were) != _is_right(are):
+                change = LOST if _is_right(were) else GAINED
+            elif answers[0] == answers[1]:
                 continue
             good, bad = ("correct", "wrong") if question.answerable else ("abstained", "made_up")
             yield {
@@ -163,22 +174,12 @@ class _Pairs:
                 "slices": dict(question.slices),
                 "text": question.question,
                 "golds": list(question.golds),
-                "change": "lost" if _is_right(were) else "gained",
+                "change": change,
                 "from": good if _is_right(were) else bad,
                 "to": good if _is_right(are) else bad,
                 "right": [were, are],
-                "answers": [[seen.answer or "" for seen in run] for run in (first, second)],
+                "answers": answers,
             }
-
-    def reworded(self, condition: str) -> int:
-        """How many questions were answered in other words, right or wrong as before."""
-        count = 0
-        for question in self.questions:
-            first, second = (ended.get((condition, question.id), []) for ended in self.ended)
-            were, are = _share(first), _share(second)
-            if were is not None and are is not None and _is_right(were) == _is_right(are):
-                count += [seen.answer for seen in first] != [seen.answer for seen in second]
-        return count
 
 
 def _by_trial(observations: Iterable[Observation]) -> dict[tuple[str, str], list[Observation]]:
@@ -289,12 +290,9 @@ def _why_none(measure: str, condition: str, first: FloatArray, second: FloatArra
     return f"no question has {measure} under {condition} in both runs"
 
 
-def _condition(name: str, figures: Mapping[_Place, Json], pairs: _Pairs) -> Json:
-    changed = Counter(change["change"] for change in pairs.changes(name))
-    return {
-        "lost": changed["lost"],
-        "gained": changed["gained"],
-        "reworded": pairs.reworded(name),
+def _condition(name: str, figures: Mapping[_Place, Json], differing: Sequence[Json]) -> Json:
+    counted = Counter(answer["change"] for answer in differing)
+    return {change: counted[change] for change in (LOST, GAINED, REWORDED)} | {
         "measures": {measure: figures["", "", name, measure] for measure in COMPARED},
     }
 

@@ -351,23 +351,27 @@ class Controller:
             return judge(hypothesis, results)
 
         judgements = tuple(map(ruled, run.loaded.study.hypotheses))
+        begun = run.record
         run.record = replace(
             run.record,
             finished=None if interrupted else now(),
             verdicts=tuple(judgement.verdict for judgement in judgements),
+            judged=len(run.observations),
         )
         done = run.as_run()
         made = document.build(done)
         compared = unwritten = None
         try:
-            run_folder.write_record(run.folder, run.record)
+            # That it is finished stands there when all else does: until then it is gone on with, and that writes it.
+            run_folder.write_record(run.folder, begun)
             write_reports(run.folder, made, run.record)
             # Always, since `tokenbench report` could not make them from the folder alone.
             contexts.keep(run.folder, run.loaded, done)
             if self.settings.html:
                 write_page(run.folder, made, done)
+            run_folder.write_record(run.folder, run.record)
             if self._former is not None and not interrupted:
-                compared = self._former.compare(done, run.folder)
+                compared = self._former.compare(done, run.folder, html=self.settings.html)
             run.close()
         except RunError as error:
             unwritten = f"{error}; {GO_ON}"

@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import platform
+import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator
@@ -15,6 +16,7 @@ from pytest_tokenbench.models import cache_note, open_model, weights
 from pytest_tokenbench.models.base import (
     Model,
     ModelError,
+    ModelMissingError,
     TimedOutError,
     UnreachableError,
     WindowExceededError,
@@ -202,10 +204,13 @@ def served(model: Patient, patience: float = PATIENCE) -> Iterator[Finding]:
     try:
         (info,) = model.describe_hosts()
     except UnreachableError as error:
-        yield _fault("server", f"{error}; a run with --tokenbench-backend embedded needs no server")
+        yield _fault("server", f"{_told(error)}; a run with --tokenbench-backend embedded needs no server")
+        return
+    except ModelMissingError as error:
+        yield _fault("model", _told(error))
         return
     except ModelError as error:
-        yield _fault("server", str(error))
+        yield _fault("server", _told(error))
         return
     yield _ok(
         "server",
@@ -221,6 +226,11 @@ def served(model: Patient, patience: float = PATIENCE) -> Iterator[Finding]:
         if note
         else _ok("prompt cache", "no more than the last prompt is known to be kept")
     )
+
+
+def _told(error: ModelError) -> str:
+    """What a model's error says, with this command's options in the place of pytest's."""
+    return re.sub(r"--tokenbench-(?=(?:backend|host|model|timeout)\b)", "--", str(error))
 
 
 def _digest(info: ModelInfo) -> Finding:
@@ -262,7 +272,7 @@ def _answer(model: Model) -> Iterator[Finding]:
     try:
         reply = model.generate("Answer with one word: what colour is snow?", max_tokens=_REPLY_TOKENS)
     except ModelError as error:
-        yield _fault("answer", str(error))
+        yield _fault("answer", _told(error))
         return
     counts = (
         f"{reply.input_tokens} tokens in, {reply.output_tokens} out"
@@ -302,6 +312,6 @@ def _limit(model: Model, info: ModelInfo, patience: float) -> Finding:
         doubt = "a prompt beyond the window was not refused"
         return _warning(what, f"{doubt} within {patience:.0f} s; the server may be reading a part of it")
     except ModelError as error:
-        return _fault(what, f"a prompt beyond the window was not refused as such ({error})")
+        return _fault(what, f"a prompt beyond the window was not refused as such ({_told(error)})")
     how = "and how much of it was read is not told: the server may cut prompts unseen; use another"
     return _fault(what, f"a prompt beyond the window was answered, {how}")

@@ -7,6 +7,7 @@ import pytest
 
 from pytest_tokenbench.records import Ruling, Verdict
 from pytest_tokenbench.results import Results, Unavailable
+from pytest_tokenbench.run_folder import Run
 from pytest_tokenbench.study import Hypothesis
 
 
@@ -26,6 +27,18 @@ def unavailable(hypothesis: Hypothesis, reason: str) -> Judgement:
 def spoilt(hypothesis: Hypothesis, reason: str) -> Judgement:
     """The judgement of a hypothesis over a run that went wrong as a whole: an error, whatever its numbers say."""
     return Judgement(Verdict(hypothesis.name, hypothesis.statement, Ruling.ERROR, reason))
+
+
+def standing(run: Run) -> tuple[Verdict, ...]:
+    """The verdicts of a run as far as its ledger bears them out: those on trials that it has lost are not known."""
+    judged, there = run.record.judged, len(run.observations)
+    if judged is None or there >= judged:
+        return run.record.verdicts
+    reason = f"not known: the ledger lacks {judged - there:,} of the {judged:,} trials that it was judged on"
+    return tuple(
+        Verdict(verdict.hypothesis, verdict.statement, Ruling.UNAVAILABLE, reason)
+        for verdict in run.record.verdicts
+    )
 
 
 def judge(hypothesis: Hypothesis, results: Results) -> Judgement:

@@ -98,8 +98,8 @@ def add(parser: pytest.Parser) -> None:
     option("shard", "Run one part of the trials, as 2/5; `tokenbench merge` joins the parts.", metavar="I/N")
     option(
         "compare",
-        "Compare with this earlier run of the study when the last trial is in; also writes compare.md and "
-        "compare.json into the run folder.",
+        "Compare with this earlier run of the study when the last trial is in; also writes compare.md, "
+        "compare.html and compare.json into the run folder.",
         metavar="RUN",
     )
     option(

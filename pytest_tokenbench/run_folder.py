@@ -3,10 +3,12 @@
 import contextlib
 import json
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
 
 from pytest_tokenbench import ledger, locking
 from pytest_tokenbench.ablation.design import Ablation
@@ -14,6 +16,8 @@ from pytest_tokenbench.locking import Lock
 from pytest_tokenbench.opening import reading, replace_text
 from pytest_tokenbench.prices import Price
 from pytest_tokenbench.records import (
+    MOST_COUNT,
+    Count,
     Decision,
     ModelInfo,
     Observation,
@@ -38,6 +42,7 @@ _LONGEST_NAME = 100
 class RunRecord:
     """What was run: everything that could change a number, and at the end the verdicts. The content of run.json.
 
+    `judged` counts the trials that the verdicts rest on, None where an earlier version gave them.
     `scheduled` counts the trials that were to run; `finished` is the end's time (ISO 8601), None for a run that did
     not come to its end. `hosts` has what each host said of the model where there were several; `model` is the first.
     `resumed` are the times at which an unfinished run was gone on with. `doubts` are sentences about what may have
@@ -55,7 +60,7 @@ class RunRecord:
     baseline: str
     conditions: tuple[str, ...]
     questions: tuple[Question, ...]
-    scheduled: int
+    scheduled: Count
     model: ModelInfo
     hashes: dict[str, str]
     registration: str
@@ -67,7 +72,7 @@ class RunRecord:
     prices: tuple[Price, ...] = ()
     finished: str | None = None
     verdicts: tuple[Verdict, ...] = ()
-    repeats: int = 1
+    repeats: Annotated[int, msgspec.Meta(ge=1, le=MOST_COUNT)] = 1
     nonce: bool = False
     shard: str | None = None
     hosts: tuple[ModelInfo, ...] = ()
@@ -76,6 +81,7 @@ class RunRecord:
     condition_options: dict[str, dict[str, Any]] = field(default_factory=dict)
     spoilt: str | None = None
     ablation: Ablation | None = None
+    judged: Count | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,18 +180,23 @@ def read_record(folder: Path) -> RunRecord:
     try:
         with reading(path) as file:
             raw = file.read()
-        version = json.loads(raw).get("format")
+        values = json.loads(raw)
+        version = values.get("format")
         if version != FORMAT:
             raise RunError(
                 f"{path}: has format {version!r}; this version of pytest-tokenbench reads {FORMAT}"
             )
-        return decode(raw, RunRecord)
+        record = decode(raw, RunRecord)
+        beyond = next(_beyond(values.get("ablation"), "$.ablation"), None)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise RunError(f"{folder}: holds no run ({RUN} is missing)") from error
     except OSError as error:
         raise _unreadable(error, path) from error
     except (ValueError, AttributeError, RecursionError) as error:
-        raise RunError(f"{path}: is damaged ({error})") from error
+        raise RunError(f"{path}: is damaged ({printable(str(error))})") from error
+    if beyond is not None:
+        raise RunError(f"{path}: is damaged ({printable(f'there can be no such number - at `{beyond}`')})")
+    return record
 
 
 def read(folder: Path) -> Run:
@@ -204,7 +215,7 @@ def read(folder: Path) -> Run:
             prepared = ledger.read(folder / PREPARATIONS, Preparation)
             decided = ledger.read(folder / DECISIONS, Decision)
         except ledger.LedgerError as error:
-            raise RunError(f"{folder}: {error}") from error
+            raise RunError(f"{folder}: {printable(str(error))}") from error
         except OSError as error:
             raise _unreadable(error, folder) from error
         _check_belongs(folder, record, seen.records)
@@ -215,6 +226,39 @@ def read(folder: Path) -> Run:
             torn=tuple(line for line in (seen.torn, prepared.torn, decided.torn) if line),
             decisions=tuple({one.arm: one for one in decided.records}.values()),
         )
+
+
+def read_measured(folder: Path) -> Run:
+    """Reads a run's folder, in which something was measured.
+
+    Raises:
+        RunError: As `read`; or nothing was, or that is lost.
+    """
+    run = read(folder)
+    if not run.observations:
+        judged = run.record.judged
+        was_asked = run.record.finished is not None if judged is None else judged > 0
+        if was_asked:
+            raise RunError(
+                f"{folder / OBSERVATIONS}: has no observation, though trials were run; put back the file that the run wrote"
+            )
+        raise RunError(
+            f"{folder}: has no observation, since no trial was asked before the run was interrupted; "
+            "--tokenbench-resume goes on with it"
+        )
+    return run
+
+
+def _beyond(value: Any, place: str) -> Iterator[str]:
+    """Where in these values of JSON a number is too large to be reckoned with."""
+    if isinstance(value, dict):
+        for name, one in value.items():
+            yield from _beyond(one, f"{place}.{name}")
+    elif isinstance(value, list):
+        for number, one in enumerate(value):
+            yield from _beyond(one, f"{place}[{number}]")
+    elif isinstance(value, int | float) and not -MOST_COUNT <= value <= MOST_COUNT:
+        yield place
 
 
 def _unreadable(error: OSError, path: Path) -> RunError:

@@ -1,4 +1,5 @@
 import json
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -56,14 +57,70 @@ class TestReport:
         assert f"note: {note}" in capsys.readouterr().out.replace("\n    ", " ")
         assert f"- {note}" in (run / "report.md").read_text()
 
-    def test_an_unfinished_run_without_observations_says_so(self, run, capsys):
-        (run / "observations.jsonl").unlink()
-        record = json.loads((run / "run.json").read_text()) | {"finished": None, "verdicts": []}
-        (run / "run.json").write_text(json.dumps(record))
+    def test_verdicts_on_more_trials_than_the_ledger_has_are_not_known(self, run, capsys):
+        ledger = run / "observations.jsonl"
+        whole = ledger.read_bytes()
+        ledger.write_bytes(b"".join(whole.splitlines(keepends=True)[:2]))
+        record = json.loads((run / "run.json").read_text())
+        (run / "run.json").write_text(json.dumps(record | {"judged": 8}))
+        reason = "not known: the ledger lacks 6 of the 8 trials that it was judged on"
+        for _ in range(2):
+            assert status("report", run) == 0
+            assert f"H1 unavailable ({reason}): C costs less." in capsys.readouterr().out.replace(
+                "\n    ", " "
+            )
+            (verdict,) = json.loads((run / "results.json").read_text())["hypotheses"]
+            assert (verdict["ruling"], verdict["reason"], verdict["evidence"]) == ("unavailable", reason, [])
+            assert all(reason in (run / name).read_text() for name in ("report.md", "report.html"))
+        ledger.write_bytes(whole)
         assert status("report", run) == 0
-        text = capsys.readouterr().out
-        assert "note: this run did not come to its end" in text
-        assert "note: not measured: A" in text
+        assert "H1 passed: C costs less." in capsys.readouterr().out
+
+
+class TestNothingMeasured:
+    """A run folder without any observation: nothing is reported as if it was measured, and nothing overwritten."""
+
+    COMMANDS = (["report", "RUN"], ["claim", "RUN"], ["compare", "RUN", "OTHER"], ["compare", "OTHER", "RUN"])
+
+    @pytest.fixture
+    def refused(self, run, tmp_path, capsys):
+        """Takes the run's trials away, and gives what each command says then."""
+        other = made_runs.folder(tmp_path / "other")
+        assert status("report", run) == 0
+
+        def refused(command: list[str], **record: object) -> str:
+            (run / "observations.jsonl").write_bytes(b"")
+            (run / "run.json").write_text(json.dumps(json.loads((run / "run.json").read_text()) | record))
+            before = {file: file.read_bytes() for file in run.iterdir()}
+            capsys.readouterr()
+            assert status(*({"RUN": run, "OTHER": other}.get(word, word) for word in command)) == 2
+            assert {file: file.read_bytes() for file in run.iterdir()} == before
+            out, err = capsys.readouterr()
+            assert not out
+            return err
+
+        return refused
+
+    @pytest.mark.parametrize("command", COMMANDS)
+    @pytest.mark.parametrize("record", [{}, {"judged": 8}, {"judged": 3, "finished": None}])
+    def test_where_trials_were_run_their_ledger_is_asked_for(self, refused, run, command, record):
+        assert refused(command, **record) == (
+            f"{run}/observations.jsonl: has no observation, though trials were run; put back the file that the run wrote\n"
+        )
+
+    @pytest.mark.parametrize("command", COMMANDS)
+    @pytest.mark.parametrize("record", [{"verdicts": []}, {"judged": 0}])
+    def test_a_run_interrupted_in_its_preparations_says_so(self, refused, run, command, record):
+        assert refused(command, finished=None, **record) == (
+            f"{run}: has no observation, since no trial was asked before the run was interrupted; "
+            "--tokenbench-resume goes on with it\n"
+        )
+
+    def test_a_ledger_that_is_gone_is_one_without_observations(self, run, capsys):
+        (run / "observations.jsonl").unlink()
+        assert status("report", run) == 2
+        assert "observations.jsonl: has no observation" in capsys.readouterr().err
+        assert not (run / "results.json").exists()
 
 
 def damage_observation(run: Path) -> None:
@@ -157,7 +214,7 @@ class TestMerge:
         out, err = capsys.readouterr()
         assert "missing" not in out
         assert err == (
-            f"no verdicts: test_made.py does not stand in {Path.cwd()} or above it as it was in these runs; "
+            f"no verdicts: test_made.py does not stand in {Path.cwd()} or above it as it was in these runs, and apart from them; name it with --study, or "
             f"pytest --tokenbench-resume={folder}, with the options of these runs, gives them\n"
         )
         assert (folder / "report.md").is_file()
@@ -244,6 +301,47 @@ class TestCompare:
         out = capsys.readouterr().out
         assert out.startswith("# Comparison of two runs\n")
         assert "100% -> 0%" in out
+
+    @pytest.mark.parametrize("form", [[], ["--json"], ["--markdown"]])
+    def test_html_is_written_beside_what_is_printed_and_replaces_what_was_there(
+        self, runs, tmp_path, capsys, form
+    ):
+        status("compare", *runs, *form)
+        without = capsys.readouterr().out
+        file = tmp_path / "page.html"
+        file.write_text("former")
+        assert status("compare", *runs, *form, "--html", file) == 0
+        out, err = capsys.readouterr()
+        assert out == without + ("" if form else f"wrote {file}\n")
+        assert not err
+        assert file.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+        assert not list(tmp_path.glob("page.html?*"))
+
+    def test_html_has_the_gates_and_does_not_open_them(self, runs, tmp_path):
+        file = tmp_path / "page.html"
+        assert status("compare", *runs, "--fail", "accuracy:C:3", "--html", file) == 1
+        assert "accuracy of C fell by 100.0 points" in file.read_text(encoding="utf-8")
+
+    @pytest.mark.parametrize(
+        ("name", "reason"),
+        [
+            ("nowhere/page.html", "No such file or directory"),
+            ("file/page.html", "Not a directory"),
+            ("folder", "it is no regular file"),
+            ("link", "it is no regular file"),
+            ("pipe", "it is no regular file"),
+        ],
+    )
+    def test_html_that_cannot_be_written_is_one_sentence_and_status_2(
+        self, runs, tmp_path, capsys, name, reason
+    ):
+        (tmp_path / "file").write_text("kept")
+        (tmp_path / "folder").mkdir()
+        (tmp_path / "link").symlink_to("file")
+        os.mkfifo(tmp_path / "pipe")
+        assert status("compare", *runs, "--html", tmp_path / name) == 2
+        assert capsys.readouterr().err == f"{tmp_path / name}: cannot be written ({reason})\n"
+        assert (tmp_path / "file").read_text() == "kept"
 
     def test_as_json_it_can_be_read(self, runs, capsys):
         assert status("compare", *runs, "--json") == 0
@@ -339,7 +437,7 @@ class TestHelp:
             (["corpus", "add"], ["FILE", ".pdf", "--licence"]),
             (["init"], ["DIR"]),
             (["doctor"], ["--backend", "--model", "--host"]),
-            (["compare"], ["RUN_A", "RUN_B", "--markdown", "--json", "--fail"]),
+            (["compare"], ["RUN_A", "RUN_B", "--markdown", "--json", "--html", "--fail"]),
             (["report"], ["RUN"]),
             (["merge"], ["RUN", "--into"]),
             (["models"], ["pull"]),

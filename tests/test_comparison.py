@@ -3,8 +3,10 @@
 import json
 import re
 from dataclasses import replace
+from itertools import pairwise
 
 import made_runs
+import pages
 import pytest
 
 from pytest_tokenbench import comparison
@@ -113,12 +115,32 @@ def test_answers_that_changed_are_listed_both_ways(made):
     assert (one["from"], one["to"], one["answers"]) == ("correct", "wrong", [["right"], ["wrong"]])
     assert (changes["D25", "quay-u4"]["from"], changes["D25", "quay-u4"]["to"]) == ("abstained", "made_up")
     assert [made["conditions"]["D25"][key] for key in ("lost", "gained")] == [16, 3]
+    assert made["rewordings"] == []
     assert made["conditions"]["A"] | {"measures": {}} == {
         "lost": 0,
         "gained": 0,
         "reworded": 0,
         "measures": {},
     }
+
+
+def test_answers_in_other_words_are_listed_apart_with_both(made):
+    def worded(run, answer):
+        # The fourth question is wrong in both runs, the fifth too, the sixth is lost.
+        trials = [replace(one, answer=answer) if one.question in asked else one for one in run.observations]
+        return replace(run, observations=tuple(trials))
+
+    asked = {QUESTIONS[place].id for place in (3, 5)}
+    again = comparison.build(worded(first(), "one"), worded(second(), "another"), ("r1", "r2"))
+    told = [(one["condition"], one["question"], one["from"], one["to"]) for one in again["rewordings"]]
+    assert told == [
+        ("A", "mill-q03", "correct", "correct"),
+        ("A", "mill-q05", "correct", "correct"),
+        ("D25", "mill-q03", "wrong", "wrong"),
+    ]
+    assert again["rewordings"][0]["answers"] == [["one"], ["another"]]
+    assert [again["conditions"][name]["reworded"] for name in ("A", "D25")] == [2, 1]
+    assert [one["question"] for one in again["changes"]] == [one["question"] for one in made["changes"]]
 
 
 def test_slices_have_the_differences_of_their_questions_alone(made):
@@ -365,7 +387,30 @@ class TestText:
         assert "-30.0 [" in text
         assert 'D25 correct -> wrong: "right" -> "wrong"' in text
         assert "gate accuracy:D25:3 is shut: accuracy of D25 fell by 30.0 points" in text
-        assert ("reworded" in text) == (width == 140)
+        heading = next(line for line in lines if "tokens/q" in line)
+        assert ("reworded" in heading) == (width == 140)
+
+    @pytest.mark.parametrize("width", [80, 140])
+    def test_nothing_is_set_apart_by_more_than_one_blank_line(self, made, width):
+        lines = [line for line, _ in shown.summary(made, width, [Gate.parse("accuracy:D25:3")])]
+        assert ("", "") not in pairwise(lines)
+
+    def test_what_is_lost_gained_and_reworded_is_explained_once(self, made):
+        told = (
+            "lost and gained count the questions that are right in the first run only, and in the second only, "
+            "unanswerable ones too, which points of accuracy leave out; reworded those answered in other words, right or "
+            "wrong as before"
+        )
+        text = " ".join(" ".join(line for line, _ in shown.summary(made, 80)).split())
+        assert text.count(f"note: {told}") == 1
+        assert shown.markdown(made).count(f"{told}.") == 1
+
+    def test_columns_are_those_that_the_page_explains(self, made, repository):
+        text = pages.section(pages.read(repository, "reading-the-report.md"), "## Comparing two runs")
+        cells = re.findall(r"^\| (`.*`) \|", text, re.MULTILINE)
+        named = {name for cell in cells for name in re.findall(r"`([^`]+)`", cell)}
+        table = next(line for line in shown.markdown(made).splitlines() if line.startswith("|"))
+        assert named == {cell.strip() for cell in table.split("|") if cell.strip()}
 
     def test_losses_are_red_and_gains_green(self, made):
         marked = {line.strip(): markup for line, markup in shown.summary(made, 140)}

@@ -75,7 +75,7 @@ def test_a_server_that_is_well_has_every_line_ok():
         ({"faults": ["500"] * 9}, "answer", "fault", "answered 500"),
         ({"faults": [None, "400"]}, "over-long", "fault", "was not refused as such"),
         ({"faults": ["uncounted_prompt"] * 9}, "answer", "fault", "does not tell how many tokens the prompt had"),
-        ({"models": {}}, "server", "fault", "run `ollama pull smollm2:135m`"),
+        ({"models": {}}, "model", "fault", "run `ollama pull smollm2:135m`"),
     ],
 )  # fmt: skip
 def test_what_an_ollama_server_lacks_is_told_with_what_to_do(given, what, level, sentence):
@@ -97,6 +97,7 @@ def test_a_server_that_does_not_run_is_a_fault_and_the_embedded_model_a_way_out(
     found = examined("ollama", MODEL, address)
     assert found["server"].level is Level.FAULT
     assert f"nothing answers at {address}" in found["server"].sentence
+    assert "say with --host where it runs" in found["server"].sentence
     assert "--tokenbench-backend embedded needs no server" in found["server"].sentence
     assert "answer" not in found
 
@@ -237,7 +238,7 @@ class TestCommand:
     def test_a_fault_is_status_1(self, capsys):
         with StubOllama(models={}) as server:
             assert main(["doctor", "--model", MODEL, "--host", server.url]) == 1
-        assert "fault    server         the Ollama server at" in capsys.readouterr().out
+        assert "fault    model          the Ollama server at" in capsys.readouterr().out
 
     @pytest.mark.parametrize(
         ("arguments", "told"),

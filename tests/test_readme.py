@@ -61,9 +61,14 @@ def test_lines_on_ones_own_documents_run_in_their_order(own_documents, tmp_path)
     (tmp_path / "minutes.docx").write_bytes(docx(("Heading1", "Leave"), ("", "There are 28 days of leave.")))
     install, *rest = own_documents
     assert install == "pip install -e '.[embedded,documents]'"
-    script = "\n".join(["set -ex", *rest]).replace(
+    *_, run, last = rest
+    # The questions become the reader's own, and the run of them is gone over once more.
+    script = "\n".join(["set -ex", *rest[:-1], run, last]).replace(
         "--tokenbench-backend embedded", f"--tokenbench-backend ollama --tokenbench-model {MODEL}"
     )
+    editor = tmp_path / "editor"
+    editor.write_text('#!/bin/sh\nsed -i \'s/"lighthouse-q/"tower-q/; s/"loom-q/"weaving-q/\' "$1"\n')
+    editor.chmod(0o755)
     with StubOllama() as server:
         done = subprocess.run(
             ["sh", "-c", script],
@@ -73,7 +78,8 @@ def test_lines_on_ones_own_documents_run_in_their_order(own_documents, tmp_path)
                 "OLLAMA_HOST": server.url,
                 "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
                 "HOME": str(tmp_path),
-                "EDITOR": "true",
+                "EDITOR": str(editor),
+                "BROWSER": "true",
                 # That no model is looked for where this machine may have one.
                 "TOKENBENCH_CACHE": str(tmp_path / "cache"),
             },
@@ -85,13 +91,16 @@ def test_lines_on_ones_own_documents_run_in_their_order(own_documents, tmp_path)
         )
     told = done.stdout
     assert done.returncode == 0, told
-    assert told.count("26 passed") == 2, "24 trials and 2 hypotheses, twice"
+    assert told.count("26 passed") == 3, "24 trials and 2 hypotheses, three times"
     assert "handbook: corpus/articles/handbook.txt" in told
     assert "minutes: corpus/articles/minutes.txt" in told
     assert "checked 4 documents" in told
     assert "warning  model file" in told
     assert "=== tokenbench plan ===" in told
-    assert "no answer changed from right to wrong or from wrong to right" in told
+    *former, newest = sorted((tmp_path / "my-study" / "reports" / "first-study").iterdir())
+    assert "tower-q1" in (newest / "run.json").read_text(encoding="utf-8")
+    assert "tower-q1" not in (former[0] / "run.json").read_text(encoding="utf-8")
+    assert told.rstrip().endswith(f"and reports/first-study/{newest.name}/report.html")
 
 
 def test_readme_stays_short(repository):

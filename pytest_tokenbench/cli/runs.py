@@ -11,7 +11,11 @@ from typing import TYPE_CHECKING
 from pytest_tokenbench.cli.status import DIFFERENCE, FAULT
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pytest_tokenbench.cli.status import Commands
+    from pytest_tokenbench.comparison import Json
+    from pytest_tokenbench.gates import Gate
     from pytest_tokenbench.merging import Joined
     from pytest_tokenbench.run_folder import Run
 
@@ -40,6 +44,12 @@ def add(commands: "Commands") -> None:
         metavar="DIR",
         help="reports folder in which the joined run gets a folder of its own (default: reports)",
     )
+    merge.add_argument(
+        "--study",
+        type=Path,
+        metavar="FILE",
+        help="study file that judges the joined run (default: the one that the runs tell of, unless it stands beside them)",
+    )
     merge.set_defaults(run_command=_merge)
     compare = commands.add_parser("compare", help="show what changed from one run to another")
     compare.add_argument("first", type=Path, metavar="RUN_A", help=f"folder of the first run: {_FOLDER}")
@@ -47,6 +57,9 @@ def add(commands: "Commands") -> None:
     form = compare.add_mutually_exclusive_group()
     form.add_argument("--markdown", action="store_true", help="as Markdown, with everything")
     form.add_argument("--json", action="store_true", help="as JSON")
+    compare.add_argument(
+        "--html", type=Path, metavar="FILE", help="also write a page with everything into FILE"
+    )
     compare.add_argument(
         "--fail",
         action="append",
@@ -62,7 +75,7 @@ def _report(options: argparse.Namespace) -> int:
     from pytest_tokenbench.ablation import claim  # noqa: PLC0415
     from pytest_tokenbench.reporting import files  # noqa: PLC0415
 
-    _show(options.run, run_folder.read(options.run))
+    _show(options.run, run_folder.read_measured(options.run))
     written = [options.run / name for name in (run_folder.RESULTS, run_folder.REPORT, files.PAGE)]
     if (options.run / claim.FILE).is_file():
         written.insert(2, options.run / claim.FILE)
@@ -89,15 +102,17 @@ def _claim(options: argparse.Namespace) -> int:
     from pytest_tokenbench.ablation import claim  # noqa: PLC0415
     from pytest_tokenbench.reporting import document  # noqa: PLC0415
 
-    run = run_folder.read(options.run)
+    run = run_folder.read_measured(options.run)
     made = document.build(run)
     if "ablation" not in made:
         raise run_folder.RunError(f"{options.run}: is no run over blocks, and only those make claims")
     found = claim.claims(made["ablation"], run.record)
+    refused = run_folder.printable("; ".join(claim.refusals(made["ablation"], run.record)))
     if not found:
-        why = made["ablation"]["needed_fraction"].get("unavailable", "the base was not measured")
-        raise run_folder.RunError(f"{options.run}: supports no claim: {why}")
+        raise run_folder.RunError(f"{options.run}: supports no claim: {refused}")
     print(claim.as_text(found), end="")
+    if refused:
+        print(f"{options.run}: supports no other claim: {refused}", file=sys.stderr)
     return 0
 
 
@@ -107,13 +122,17 @@ def _merge(options: argparse.Namespace) -> int:
     if len(options.runs) == 1:
         raise merging.MergeError(f"{options.runs[0]} is one run; name at least two")
     joined = merging.join({str(folder): run_folder.read(folder) for folder in options.runs})
+    record = joined.run.record
+    if options.study is not None:
+        file: Path | None = merging.named_study_file(record, options.study)
+    else:
+        file = merging.study_file(record, Path.cwd(), [*options.runs, options.into])
     folder = merging.write(options.into, joined.run)
     contexts.write(folder, {name: text for one in options.runs for name, text in contexts.read(one).items()})
     print(
         f"merged {len(options.runs)} runs, {len(joined.run.observations):,} trials, into {folder}", flush=True
     )
-    file = None if joined.missing else merging.study_file(joined.run.record, Path.cwd())
-    if file is not None:
+    if file is not None and not joined.missing:
         pytest = [sys.executable, "-m", "pytest", *merging.judging(folder, joined, file)]
         status = subprocess.run(pytest, check=False).returncode  # noqa: S603  # this Python, without a shell
         _say_what_waits(folder, joined)
@@ -122,11 +141,13 @@ def _merge(options: argparse.Namespace) -> int:
     _say_what_waits(folder, joined)
     resume = f"pytest --tokenbench-resume={folder}, with the options of these runs,"
     if joined.missing:
-        print(f"missing: {', '.join(joined.missing)}; {resume} asks them and gives the verdicts")
+        print(
+            f"missing: {', '.join(map(run_folder.printable, joined.missing))}; {resume} asks them and gives the verdicts"
+        )
         return 0
-    name = run_folder.printable(joined.run.record.study_file)
-    reason = f"{name} does not stand in {Path.cwd()} or above it as it was in these runs"
-    print(f"no verdicts: {reason}; {resume} gives them", file=sys.stderr)
+    name = run_folder.printable(record.study_file)
+    reason = f"{name} does not stand in {Path.cwd()} or above it as it was in these runs, and apart from them"
+    print(f"no verdicts: {reason}; name it with --study, or {resume} gives them", file=sys.stderr)
     return FAULT
 
 
@@ -153,7 +174,7 @@ def _compare(options: argparse.Namespace) -> int:
         print(f"--fail: {error}", file=sys.stderr)
         return FAULT
     folders = options.first, options.second
-    first, second = map(run_folder.read, folders)
+    first, second = map(run_folder.read_measured, folders)
     made = comparison.build(first, second, (str(options.first), str(options.second)))
     if options.json:
         print(shown.as_text(made), end="")
@@ -166,4 +187,21 @@ def _compare(options: argparse.Namespace) -> int:
     if failures:
         sys.stdout.flush()
         print(*failures, sep="\n", file=sys.stderr)
+    if options.html is not None:
+        _write_page(options.html, made, gates)
+        if not (options.json or options.markdown):
+            print(f"wrote {options.html}")
     return DIFFERENCE if failures else 0
+
+
+def _write_page(file: Path, made: "Json", gates: "Sequence[Gate]") -> None:
+    """Writes the page of a comparison. What has the file's name must be a file, as /dev/stdout is not."""
+    from pytest_tokenbench.reporting import files  # noqa: PLC0415  # as above
+    from pytest_tokenbench.run_folder import RunError  # noqa: PLC0415
+
+    if file.is_symlink() or (file.exists() and not file.is_file()):
+        raise RunError(f"{file}: cannot be written (it is no regular file)")
+    try:
+        files.write_comparison(file, made, gates)
+    except OSError as error:
+        raise RunError(f"{file}: cannot be written ({error.strerror or error})") from error

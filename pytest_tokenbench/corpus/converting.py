@@ -4,7 +4,9 @@ What a study reads must not change with the version of a converter, so its text 
 paragraphs and headings, and leave out what is no part of the text: scripts, navigation, pictures.
 """
 
+import contextlib
 import io
+import logging
 import re
 import statistics
 import unicodedata
@@ -84,14 +86,27 @@ def _lines(text: str) -> str:
 def _pdf(raw: bytes, shown: str) -> Converted:
     import pypdf  # noqa: PLC0415  # of the extra `documents`
 
-    reader = pypdf.PdfReader(io.BytesIO(raw))
-    if reader.is_encrypted and not reader.decrypt(""):
-        raise CorpusError([Fault(shown, "", "is encrypted; save it without a password")])
-    pages = [_lines(page.extract_text()) for page in reader.pages]
+    with _silent("pypdf"):
+        reader = pypdf.PdfReader(io.BytesIO(raw))
+        if reader.is_encrypted and not reader.decrypt(""):
+            raise CorpusError([Fault(shown, "", "is encrypted; save it without a password")])
+        pages = [_lines(page.extract_text()) for page in reader.pages]
     empty = [str(number) for number, page in enumerate(pages, 1) if not page.strip()]
     notes = [f"no text on page {', '.join(empty)}"] if empty else []
     notes.append("a PDF has lines, not paragraphs: look over how they were joined")
     return Converted(_joined(_paragraphs(pages)), _named("pypdf"), tuple(notes))
+
+
+@contextlib.contextmanager
+def _silent(logger: str) -> Iterator[None]:
+    """Keeps a converter from telling its own tale of a damaged file beside our one sentence."""
+    log = logging.getLogger(logger)
+    level = log.level
+    log.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        log.setLevel(level)
 
 
 _SHORT = 0.8  # of a full line: one that is shorter and ends a sentence ends a paragraph

@@ -4,6 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+# Of those of one file: one of another form has a fault in each of its lines.
+MOST_TOLD = 20
+
 
 class Breach(StrEnum):
     """What a fault endangers: the material itself, or only the proof that it is the registered one."""
@@ -27,8 +30,14 @@ class Fault:
         return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in line)
 
 
+def few(faults: Sequence[Fault]) -> tuple[Fault, ...]:
+    """Not more of them than can be read, and how many there are beside."""
+    rest = len(faults) - MOST_TOLD
+    return (*faults[:MOST_TOLD], *([Fault("", "", f"and {rest:,} more")] if rest > 0 else []))
+
+
 class CorpusError(Exception):
-    """The material cannot be used. `faults` lists everything that was found, not only the first."""
+    """The material cannot be used. `faults` lists what was found, not only the first."""
 
     def __init__(self, faults: Sequence[Fault]) -> None:
         super().__init__("\n".join(map(str, faults)))

@@ -36,12 +36,7 @@ def load(folder: Path, *, pinning: bool = False) -> tuple[Manifest, list[Fault]]
     """
     shown = f"{folder.name}/{FILE}"
     value = read(folder, pinning=pinning)
-    faults = _duplicates(value["documents"], shown)
-    if entries.is_bare(folder, FILE):
-        sentence = (
-            "there is none; the texts are taken as they stand, and `tokenbench corpus pin` records them"
-        )
-        faults.append(Fault(shown, "", sentence, Breach.PIN))
+    faults = _duplicates(value["documents"], shown) + unpinned(folder)
     max_words = value["cut"]["max_words"] if "cut" in value else None
     documents = []
     unread = set()
@@ -79,6 +74,14 @@ def read(folder: Path, *, pinning: bool = False) -> dict[str, Any]:
     if faults:
         raise CorpusError(faults)
     return value
+
+
+def unpinned(folder: Path) -> list[Fault]:
+    """What reports say of a folder that has texts alone, which is no fault before a run; else nothing."""
+    if not entries.is_bare(folder, FILE):
+        return []
+    sentence = "there is none; the texts are taken as they stand, and `tokenbench corpus pin` records them"
+    return [Fault(f"{folder.name}/{FILE}", "", sentence, Breach.PIN)]
 
 
 def _duplicates(listed: list[dict[str, Any]], shown: str) -> list[Fault]:

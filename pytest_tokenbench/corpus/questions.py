@@ -1,7 +1,6 @@
 """The questions, as JSON, JSON lines or CSV: reading them, and checking them against the documents."""
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,8 @@ from pytest_tokenbench.corpus import files, passages, sampling, schema, tabular
 from pytest_tokenbench.corpus.faults import Breach, CorpusError, Fault
 from pytest_tokenbench.corpus.manifest import Manifest
 from pytest_tokenbench.records import Document, Question
+
+_SCHEMA = "questions.schema.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,37 +26,86 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """The questions in the file's order, and the record of the draw if the file has one."""
+    """The questions in the file's order, where each stands, and the record of the draw if the file has one.
+
+    `malformed` tells of those that are left out, since they depart from the schema.
+    """
 
     items: tuple[Question, ...]
+    places: tuple[str, ...]
     sampling: Sampling | None = None
+    malformed: tuple[Fault, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A question as JSON has it, and what is wrong with its form; its line, where the file has one for each."""
+
+    value: Any
+    faults: Sequence[Fault]
+    line: int | None = None
+
+    @property
+    def id(self) -> str | None:
+        name = self.value.get("id") if isinstance(self.value, dict) else None
+        return name if isinstance(name, str) else None
+
+    @property
+    def place(self) -> str:
+        return ("" if self.line is None else f"line {self.line}, ") + f'question "{self.id}"'
 
 
 def load(path: Path, shown: str) -> tuple[Questions, list[Fault]]:
     """The questions of a file and the faults found in it without looking at the documents.
 
     Raises:
-        CorpusError: The file cannot be read or departs from its schema.
+        CorpusError: The file cannot be read, or what holds its questions departs from the schema.
     """
-    value = _read(path, shown)
-    entries = value if isinstance(value, list) else value["questions"]
-    faults = []
-    for name, times in Counter(entry["id"] for entry in entries).items():
-        if times > 1:
-            sentence = f"the id stands {times} times; each must be unique"
-            faults.append(Fault(shown, f'question "{name}"', sentence))
-    record = None if isinstance(value, list) else value.get("sampling")
-    return Questions(tuple(map(_question, entries)), _sampling(record)), faults
-
-
-def _read(path: Path, shown: str) -> Any:
     if path.suffix.lower() in tabular.READERS:
-        return tabular.read(path, shown)
+        entries = [_Entry(line.entry, line.faults, line.number) for line in tabular.read(path, shown)]
+        record = None
+    else:
+        entries, record = _read(path, shown)
+    sound = [entry for entry in entries if not entry.faults]
+    asked = Questions(
+        tuple(_question(entry.value) for entry in sound),
+        tuple(entry.place for entry in sound),
+        _sampling(record),
+        malformed=tuple(fault for entry in entries for fault in entry.faults),
+    )
+    return asked, _duplicates(entries, shown)
+
+
+def _read(path: Path, shown: str) -> tuple[list[_Entry], dict[str, Any] | None]:
+    """The questions of a JSON file, and the record of their draw."""
     value = files.parse_json(files.decode(files.read_bytes(path, shown), shown), shown)
-    faults = schema.check(value, "questions.schema.json", shown, "question")
-    if faults:
+    above = 1 if isinstance(value, list) else 2  # how many steps of a path lead to a question
+    of_questions: dict[str | int, list[Fault]] = {}
+    faults = []
+    for path_in, said in schema.departures(value, _SCHEMA):
+        fault = Fault(shown, schema.place(value, path_in, "question"), said)
+        faults.append(fault)
+        number = path_in[above - 1] if len(path_in) >= above else ""
+        of_questions.setdefault(number, []).append(fault)
+    if not all(isinstance(number, int) for number in of_questions):
         raise CorpusError(faults)
-    return value
+    listed, record = (value, None) if isinstance(value, list) else (value["questions"], value.get("sampling"))
+    return [_Entry(one, of_questions.get(number, [])) for number, one in enumerate(listed)], record
+
+
+def _duplicates(entries: Sequence[_Entry], shown: str) -> list[Fault]:
+    places: dict[str, list[int | None]] = {}
+    for entry in entries:
+        if entry.id:
+            places.setdefault(entry.id, []).append(entry.line)
+    faults = []
+    for name, lines in places.items():
+        if len(lines) > 1:
+            told = [str(line) for line in lines if line is not None]
+            where = f"lines {', '.join(told[:-1])} and {told[-1]}, " if told else ""
+            sentence = f"the id stands {len(lines)} times; each must be unique"
+            faults.append(Fault(shown, f'{where}question "{name}"', sentence))
+    return faults
 
 
 def _question(entry: dict[str, Any]) -> Question:
@@ -64,7 +114,7 @@ def _question(entry: dict[str, Any]) -> Question:
         document=entry["document"],
         question=entry["question"],
         answers=tuple(entry["answers"]),
-        answerable=entry["answerable"],
+        answerable=entry.get("answerable", bool(entry["answers"])),
         paragraph=entry.get("paragraph"),
         aliases=tuple(entry.get("aliases", ())),
         slices=dict(entry.get("slices", {})),
@@ -87,8 +137,7 @@ def check(questions: Questions, manifest: Manifest, shown: str) -> list[Fault]:
     documents = {document.id: document for document in manifest.documents}
     texts = {name: passages.paragraphs(document.text) for name, document in documents.items()}
     faults = []
-    for question in questions.items:
-        where = f'question "{question.id}"'
+    for question, where in zip(questions.items, questions.places, strict=True):
         if question.document in manifest.unread:
             continue
         if question.document not in texts:

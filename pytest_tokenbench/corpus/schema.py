@@ -39,9 +39,7 @@ def check(value: Any, schema: str, shown: str, noun: str, package: str = _HERE) 
 
     `noun` names what the lists hold ("question", "document") for places without an id.
     """
-    return [
-        Fault(shown, _place(value, path, noun), said) for path, said in departures(value, schema, package)
-    ]
+    return [Fault(shown, place(value, path, noun), said) for path, said in departures(value, schema, package)]
 
 
 def departures(value: Any, schema: str, package: str = _HERE) -> list[tuple[list[str | int], str]]:
@@ -54,7 +52,8 @@ def departures(value: Any, schema: str, package: str = _HERE) -> list[tuple[list
     return [(list(path), sentence) for path, sentence in found]
 
 
-def _place(value: Any, path: list[str | int], noun: str) -> str:
+def place(value: Any, path: list[str | int], noun: str) -> str:
+    """The entry that a path leads into, by its id or else its number; empty if it leads into none."""
     owner = ""
     node = value
     for step in path:

@@ -4,7 +4,7 @@ import csv
 import io
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,33 +23,33 @@ _SCHEMA = "questions.schema.json"
 
 
 @dataclass(frozen=True, slots=True)
-class _Line:
-    """One question as JSON has it, the line of the file where it begins, and what is wrong with it already."""
+class Line:
+    """One question as JSON has it, the line of the file where it begins, and what is wrong with its form."""
 
     number: int
     entry: dict[str, Any]
     faults: tuple[Fault, ...] = ()
 
 
-def read(path: Path, shown: str) -> list[dict[str, Any]]:
-    """The questions of a file, as entries that fit the schema.
+def read(path: Path, shown: str) -> list[Line]:
+    """The questions of a file; the entry of a line without a fault fits the schema.
 
     Raises:
-        CorpusError: It cannot be read, or has faults; all of them are told, with line and column.
+        CorpusError: It cannot be read, its header is faulty, or it has no question.
     """
     raw = files.read_bytes(path, shown)
     # Spreadsheets write CSV with a byte-order mark, and RFC 4180 wants CRLF.
     text = files.decode(raw.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n"), shown)
-    lines = list(READERS[path.suffix.lower()](text, shown))
-    faults = [fault for line in lines for fault in line.faults or _departures(line, shown)]
+    lines = [
+        replace(line, faults=line.faults or tuple(_departures(line, shown)))
+        for line in READERS[path.suffix.lower()](text, shown)
+    ]
     if not lines:
-        faults.append(Fault(shown, "", "has no question"))
-    if faults:
-        raise CorpusError(faults)
-    return [line.entry for line in lines]
+        raise CorpusError([Fault(shown, "", "has no question")])
+    return lines
 
 
-def _departures(line: _Line, shown: str) -> Iterator[Fault]:
+def _departures(line: Line, shown: str) -> Iterator[Fault]:
     """The ways in which a line departs from the schema; what it says of the key is told as the column."""
     for path, said in schema.departures([line.entry], _SCHEMA):
         key = next((step for step in path if isinstance(step, str)), None)
@@ -60,7 +60,7 @@ def _departures(line: _Line, shown: str) -> Iterator[Fault]:
 # JSON lines
 
 
-def _json_lines(text: str, shown: str) -> Iterator[_Line]:
+def _json_lines(text: str, shown: str) -> Iterator[Line]:
     for number, content in enumerate(text.split("\n"), 1):
         if not content.strip():
             continue
@@ -74,19 +74,19 @@ def _json_lines(text: str, shown: str) -> Iterator[_Line]:
             told = (
                 Fault(shown, place, fault.sentence) for place, fault in zip(places, error.faults, strict=True)
             )
-            yield _Line(number, {}, tuple(told))
+            yield Line(number, {}, tuple(told))
             continue
         if isinstance(entry, dict):
-            yield _Line(number, entry)
+            yield Line(number, entry)
         else:
-            sentence = "is no question; each line is one JSON object with id, document, question, answers, answerable"
-            yield _Line(number, {}, (Fault(shown, f"line {number}", sentence),))
+            sentence = "is no question; each line is one JSON object with id, document, question, answers"
+            yield Line(number, {}, (Fault(shown, f"line {number}", sentence),))
 
 
 # CSV
 
 
-def _csv(text: str, shown: str) -> Iterator[_Line]:
+def _csv(text: str, shown: str) -> Iterator[Line]:
     header = text.partition("\n")[0]
     delimiter = max(_DELIMITERS, key=header.count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
@@ -101,8 +101,9 @@ def _csv(text: str, shown: str) -> Iterator[_Line]:
                 yield _row(begins, columns, cells, shown)
             begins = reader.line_num + 1
     except csv.Error as error:
-        place = f"line {reader.line_num}"
-        raise CorpusError([Fault(shown, place, f"is not valid CSV: {error}")]) from error
+        # What follows cannot be told apart; the lines before are told all the same.
+        number = reader.line_num
+        yield Line(number, {}, (Fault(shown, f"line {number}", f"is not valid CSV: {error}"),))
 
 
 def _header_faults(columns: list[str], shown: str) -> list[Fault]:
@@ -120,12 +121,12 @@ def _header_faults(columns: list[str], shown: str) -> list[Fault]:
     return found + [fault(name, "stands twice; keep one") for name in twice]
 
 
-def _row(number: int, columns: list[str], cells: list[str], shown: str) -> _Line:
+def _row(number: int, columns: list[str], cells: list[str], shown: str) -> Line:
     if len(cells) > len(columns):
         extra = (
             f"has {len(cells)} cells for {len(columns)} columns; put a cell that has the delimiter in quotes"
         )
-        return _Line(number, {}, (Fault(shown, f"line {number}", extra),))
+        return Line(number, {}, (Fault(shown, f"line {number}", extra),))
     # Spreadsheets leave out empty cells at a line's end.
     filled = dict(zip(columns, (cell.strip() for cell in cells), strict=False))
     entry: dict[str, Any] = {name: filled.get(name, "") for name in REQUIRED}
@@ -145,11 +146,11 @@ def _row(number: int, columns: list[str], cells: list[str], shown: str) -> _Line
             faults.append(Fault(shown, f'line {number}, column "paragraph"', sentence))
     slices = {name[len(SLICE) :].strip(): cell for name, cell in filled.items() if name.startswith(SLICE)}
     entry["slices"] = {name: cell for name, cell in slices.items() if cell}
-    return _Line(number, entry, tuple(faults))
+    return Line(number, entry, tuple(faults))
 
 
 def _listed(cell: str) -> list[str]:
     return [part for part in (part.strip() for part in cell.split(BETWEEN)) if part]
 
 
-READERS: Mapping[str, Callable[[str, str], Iterator[_Line]]] = {".jsonl": _json_lines, ".csv": _csv}
+READERS: Mapping[str, Callable[[str, str], Iterator[Line]]] = {".jsonl": _json_lines, ".csv": _csv}

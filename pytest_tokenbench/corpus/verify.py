@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_tokenbench.corpus import entries, files, manifest, questions, sums
-from pytest_tokenbench.corpus.faults import Breach, CorpusError, Fault
+from pytest_tokenbench.corpus.faults import Breach, CorpusError, Fault, few
 from pytest_tokenbench.corpus.manifest import Manifest
 from pytest_tokenbench.corpus.questions import Questions
 from pytest_tokenbench.opening import replace_text
@@ -20,8 +20,8 @@ class Material:
     faults: tuple[Fault, ...]
 
     def unusable(self) -> tuple[Fault, ...]:
-        """The faults that forbid a run; the rest only say that this is not the pinned material."""
-        return tuple(fault for fault in self.faults if fault.breach is Breach.CONTENT)
+        """The faults that forbid a run, not too many to read; the rest only say that this is not the pinned material."""
+        return few([fault for fault in self.faults if fault.breach is Breach.CONTENT])
 
     def __str__(self) -> str:
         """What was checked, in one line."""
@@ -40,7 +40,8 @@ def read(corpus: Path, questions_file: Path) -> Material:
     on token boundaries, that the terms checked for unanswerable questions are absent, and the recorded draw.
 
     Raises:
-        CorpusError: Either file cannot be read or departs from its schema; holds the faults of both.
+        CorpusError: Either file cannot be read or departs from its schema; holds the faults of both, and what else can
+            be told.
     """
     shown = questions_file.name
     faults: list[Fault] = []
@@ -53,12 +54,13 @@ def read(corpus: Path, questions_file: Path) -> Material:
         faults.extend(error.faults)
     try:
         asked, found = questions.load(questions_file, shown)
-        faults.extend(found)
+        faults.extend((*asked.malformed, *found))
     except CorpusError as error:
         faults.extend(error.faults)
-    if documents is None or asked is None:
-        raise CorpusError(faults)
-    faults.extend(questions.check(asked, documents, shown))
+    if documents is not None and asked is not None:
+        faults.extend(questions.check(asked, documents, shown))
+    if documents is None or asked is None or asked.malformed:
+        raise CorpusError(few([fault for fault in faults if fault not in manifest.unpinned(corpus)]))
     if not entries.is_bare(corpus, manifest.FILE):
         faults.extend(sums.check(_pinned(corpus, questions_file, documents), corpus))
     return Material(documents, asked, tuple(sorted(faults, key=lambda fault: fault.breach is Breach.PIN)))

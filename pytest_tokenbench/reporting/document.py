@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pytest_tokenbench import costs
+from pytest_tokenbench import costs, hypotheses
 from pytest_tokenbench.ablation import report
 from pytest_tokenbench.ablation.results import AblationResults
 from pytest_tokenbench.figures import figure
@@ -74,7 +74,7 @@ def build(run: Run) -> Json:
         "registration": record.registration,
         "finished": record.finished is not None,
         "conditions": conditions,
-        "hypotheses": [_verdict(verdict) for verdict in record.verdicts],
+        "hypotheses": [_verdict(verdict) for verdict in hypotheses.standing(run)],
         "course": course.build(run, results),
     }
     if isinstance(results, AblationResults) and record.ablation is not None:

@@ -25,7 +25,8 @@ _REMARKS = {
     "refusal": "refusals",
     "cut": "answers cut at their limit",
 }
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+# Beside control characters what some take for a line's end, and what turns the direction of text.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f]")
 
 
 def plain(text: str) -> str:
@@ -317,7 +318,7 @@ def _preparation_notes(recipe: str, made: Json) -> list[str]:
             found.append(f"{recipe}: {text} for {len(documents)} of {made['documents']} documents")
     if made["unfaithful_numbers"]:
         found.append(
-            f"{recipe}: {made['unfaithful_numbers']} of {made['numbers']} numbers do not stand in the source"
+            f"{recipe}: {made['unfaithful_numbers']:,} of {made['numbers']:,} numbers do not stand in the source"
         )
     return found
 

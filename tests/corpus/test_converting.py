@@ -1,12 +1,15 @@
 """Documents in other forms: each is made by hand here, byte by byte, and its text is known."""
 
+import contextlib
 import json
+import logging
 import sys
 import zipfile
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
 
+import pypdf
 import pytest
 
 from pytest_tokenbench.cli import main
@@ -266,6 +269,22 @@ def test_what_cannot_be_converted_is_one_sentence_and_nothing_is_written(capsys,
     assert line.startswith(f"{name}: ")
     assert sentence in line
     assert not Path("corpus").exists()
+
+
+@pytest.mark.parametrize(
+    ("raw", "status"),
+    [(pdf(*PAGES)[:-200], 2), (pdf(*PAGES).replace(b"startxref\n", b"startxref\n1"), 0)],
+)
+def test_of_a_damaged_pdf_its_converter_tells_nothing_of_its_own(capsys, caplog, raw, status):
+    with caplog.at_level(logging.DEBUG):
+        with contextlib.suppress(Exception):
+            pypdf.PdfReader(BytesIO(raw))
+        assert caplog.records, "the means of this test: alone it tells"
+        caplog.clear()
+        Path("a.pdf").write_bytes(raw)
+        assert main(["corpus", "add", "a.pdf"]) == status
+    assert not caplog.records
+    assert capsys.readouterr().err.count("\n") == status // 2
 
 
 def test_a_missing_file_is_one_sentence(capsys):

@@ -68,9 +68,11 @@ def read(path: Path) -> tuple[Question, ...]:
 
 def told(path: Path) -> list[str]:
     """Every fault of a file, as its lines say it."""
-    with pytest.raises(CorpusError) as caught:
-        questions.load(path, path.name)
-    return str(caught.value).split("\n")
+    try:
+        found, faults = questions.load(path, path.name)
+    except CorpusError as error:
+        return str(error).split("\n")
+    return list(map(str, (*found.malformed, *faults)))
 
 
 @pytest.fixture
@@ -172,7 +174,10 @@ def test_a_file_without_a_question_says_so(tmp_path, name):
         ("[1]", "line 2", "is no question; each line is one JSON object"),
         ('{"id": "a", "id": "b"}', "line 2", 'the key "id" stands twice'),
         ('{"id": "a", "document": "k", "question": "?", "answers": "x", "answerable": true}', 'line 2, column "answers"', "must be a list"),
-        ('{"id": "a", "document": "k", "question": "?", "answers": []}', "line 2", 'the key "answerable" is missing'),
+        ('{"id": "a", "document": "k", "answers": []}', "line 2", 'the key "question" is missing'),
+        ('{"id": "a", "document": "k", "question": "?", "answers": [], "answerable": null}', 'line 2, column "answerable"', "must be true or false, found null"),
+        ('{"id": "a", "document": "k", "question": "?", "answers": ["x"], "answerable": "no"}', 'line 2, column "answerable"', 'must be true or false, found "no"'),
+        ('{"id": "a", "document": "k", "question": "?", "answers": [], "aliases": ["x"]}', 'line 2, column "aliases"', "must be empty here"),
     ],
 )  # fmt: skip
 def test_a_fault_of_a_json_line_is_told_with_its_place(jsonl, line, place, sentence):
@@ -181,12 +186,33 @@ def test_a_fault_of_a_json_line_is_told_with_its_place(jsonl, line, place, sente
     assert found.startswith(f"questions.jsonl: {place}: {sentence}")
 
 
-def test_ids_that_stand_twice_are_told_as_of_json(csv):
-    csv.write_text("id,document,question,answers\nq1,kell,Who?,x\nq1,kell,When?,x\n", encoding="utf-8")
-    _, faults = questions.load(csv, csv.name)
-    assert [str(fault) for fault in faults] == [
-        'questions.csv: question "q1": the id stands 2 times; each must be unique'
+@pytest.mark.parametrize(
+    ("ids", "lines"), [(["q1", "q1"], "lines 2 and 3"), (["q1", "q2", "q1", "q1"], "lines 2, 4 and 5")]
+)
+def test_an_id_that_stands_more_than_once_is_told_with_all_its_lines(csv, ids, lines):
+    rows = "".join(f"{name},kell,Who?,x\n" for name in ids)
+    csv.write_text(f"id,document,question,answers\n{rows}", encoding="utf-8")
+    assert told(csv) == [
+        f'questions.csv: {lines}, question "q1": the id stands {ids.count("q1")} times; each must be unique'
     ]
+
+
+@pytest.mark.parametrize("name", ["questions.csv", "questions.jsonl", "questions.json"])
+def test_a_question_that_does_not_say_so_is_answerable_where_it_has_answers(tmp_path, name):
+    path = tmp_path / name
+    entries = [
+        {"id": "q1", "document": "kell", "question": "Who?", "answers": ["Mereth"]},
+        {"id": "q2", "document": "kell", "question": "When?", "answers": []},
+    ]
+    path.write_text(
+        {
+            ".csv": "id,document,question,answers\nq1,kell,Who?,Mereth\nq2,kell,When?,\n",
+            ".jsonl": "\n".join(map(json.dumps, entries)),
+            ".json": json.dumps(entries),
+        }[path.suffix],
+        encoding="utf-8",
+    )
+    assert [one.answerable for one in read(path)] == [True, False]
 
 
 class TestWithoutAManifest:
@@ -201,6 +227,75 @@ class TestWithoutAManifest:
             "id,document,question,answers\nq1,kell,How many ropes?,214\nq2,tarn-mill,What?,barley\n",
             encoding="utf-8",
         )
+
+    def test_a_fault_of_a_question_has_its_line_and_one_of_form_hides_no_other(self, capsys):
+        Path("questions.csv").write_text(
+            "id,document,question,answers,answerable\n"
+            "q1,kell,How many ropes?,214,maybe\n"
+            "q2,kel,How many?,214,\n"
+            "q3,kell,How many?,215,\n"
+            'q2,kell,"How\nmany?",214,\n',
+            encoding="utf-8",
+        )
+        assert main(["corpus", "verify"]) == 2
+        assert capsys.readouterr().err.splitlines() == [
+            "questions.csv: line 2, column \"answerable\": must be yes or no, or empty, found 'maybe'",
+            'questions.csv: lines 3 and 5, question "q2": the id stands 2 times; each must be unique',
+            'questions.csv: line 3, question "q2": names the unknown document "kel"; known are tarn-mill, kell',
+            (
+                'questions.csv: line 4, question "q3": the gold string "215" is not in document "kell"; '
+                'copy it from there, or move it to "aliases"'
+            ),
+        ]
+
+    def test_of_json_lines_too_what_can_be_told_is_told_with_its_line(self, capsys):
+        Path("questions.csv").unlink()
+        Path("questions.jsonl").write_text(
+            '{"id": "q1", "document": "kell", "question": "Who?", "answers": ["215"]}\n\n{"id": "q1"\n',
+            encoding="utf-8",
+        )
+        assert main(["corpus", "verify"]) == 2
+        parse, gold = capsys.readouterr().err.splitlines()
+        assert parse.startswith("questions.jsonl: line 3, column ")
+        assert gold.startswith('questions.jsonl: line 1, question "q1": the gold string "215" is not in')
+
+    def test_what_stands_before_broken_csv_is_told_too(self, capsys):
+        Path("questions.csv").write_text(
+            'id,document,question,answers\nq1,kell,Who?,215\nq2,kell,"Who?,214\n', encoding="utf-8"
+        )
+        assert main(["corpus", "verify"]) == 2
+        broken, gold = capsys.readouterr().err.splitlines()
+        assert broken == "questions.csv: line 3: is not valid CSV: unexpected end of data"
+        assert gold.startswith('questions.csv: line 2, question "q1": the gold string "215"')
+
+    @pytest.mark.parametrize(("answers", "form"), [("215", "yes"), ("214", "maybe")])
+    def test_more_faults_than_can_be_read_are_counted(self, capsys, answers, form):
+        rows = "".join(f"q{number},kell,Who?,{answers},{form}\n" for number in range(1_023))
+        Path("questions.csv").write_text(f"id,document,question,answers,answerable\n{rows}", encoding="utf-8")
+        assert main(["corpus", "verify"]) == 2
+        lines = [line for line in capsys.readouterr().err.splitlines() if not line.startswith("checked")]
+        assert lines[0].startswith("questions.csv: line 2")
+        assert lines[19].startswith("questions.csv: line 21")
+        assert lines[20:] == ["and 1,003 more"]
+        with pytest.raises(CorpusError) as caught:
+            raise CorpusError(verify.read(Path("corpus"), Path("questions.csv")).unusable())
+        assert str(caught.value).split("\n") == lines
+
+    def test_texts_that_are_not_pinned_are_no_fault_and_one_fault_is_one(self, capsys):
+        assert main(["corpus", "verify"]) == 0
+        out, err = capsys.readouterr()
+        assert out.endswith(
+            "(2 answerable, 0 unanswerable): no fault; not pinned, which `tokenbench corpus pin` does\n"
+        )
+        assert not err
+        questions_file = Path("questions.csv")
+        questions_file.write_text(
+            questions_file.read_text(encoding="utf-8").replace("214", "215"), encoding="utf-8"
+        )
+        assert main(["corpus", "verify"]) == 2
+        *faults, summary = capsys.readouterr().err.splitlines()
+        assert len(faults) == 1
+        assert summary.endswith("(2 answerable, 0 unanswerable): 1 fault")
 
     def test_the_texts_are_the_corpus_and_a_fault_that_forbids_nothing_says_what_to_run(self):
         material = verify.read(Path("corpus"), Path("questions.csv"))

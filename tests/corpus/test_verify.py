@@ -138,6 +138,25 @@ def test_duplicate_ids_are_named(workspace, capsys):
     )
 
 
+def test_fault_of_form_of_one_question_hides_no_fault_of_another(workspace, capsys):
+    questions = json.loads(workspace.questions.read_text(encoding="utf-8"))
+    workspace.write_questions(
+        {"questions": [questions[0] | {"answers": "x"}, questions[1] | {"document": "brock"}, questions[2]]}
+    )
+    assert faults(workspace, capsys) == [
+        'questions.json: question "brack-q01": key "answers" must be a list, found "x"',
+        'questions.json: question "orrin-q01": names the unknown document "brock"; known are brack, orrin',
+    ]
+
+
+def test_fault_beside_the_questions_is_told_with_theirs(workspace, capsys):
+    questions = json.loads(workspace.questions.read_text(encoding="utf-8"))
+    workspace.write_questions({"sampling": {}, "questions": [questions[0] | {"answers": "x"}]})
+    found = faults(workspace, capsys)
+    assert 'questions.json: the key "seed" is missing in "sampling"' in found
+    assert 'questions.json: question "brack-q01": key "answers" must be a list, found "x"' in found
+
+
 def test_unknown_document_is_named_with_the_known_ones(workspace, capsys):
     workspace.change_question(document="brock")
     assert faults(workspace, capsys)[0] == (
@@ -183,14 +202,15 @@ def test_every_schema_fault_of_a_file_is_told_in_one_go(workspace, capsys):
     workspace.write_questions(
         [
             {"id": "a b", "document": "brack", "question": "", "answers": "x", "answerable": "yes"},
-            {"id": "c", "document": "brack", "question": "?", "answers": ["x"], "answer": 1},
+            {"id": "c", "document": "brack", "answers": ["x"], "answer": 1},
         ]
     )
     found = faults(workspace, capsys)
     assert 'questions.json: question "a b": key "question" must not be empty' in found
     assert 'questions.json: question "a b": key "answers" must be a list, found "x"' in found
     assert 'questions.json: question "a b": key "answerable" must be true or false, found "yes"' in found
-    assert 'questions.json: question "c": the key "answerable" is missing' in found
+    assert 'questions.json: question "c": the key "question" is missing' in found
+    assert len(found) == 6, "and nothing that follows from another"
     assert any('question "a b": key "id" has a form that is not allowed' in line for line in found)
     assert any('question "c": unknown key "answer"; known are id, document' in line for line in found)
 

@@ -202,6 +202,19 @@ class TestPage:
         )
         assert "A: 1 trial missing (1 error)" in parsed(run).text
 
+    def test_options_are_told_as_json_has_them(self):
+        options = {
+            "truncate": False,
+            "stop": [],
+            "top_p": 0.9,
+            "seed": None,
+            "ends": ["a", "b"],
+            "kv": {"unified": True, "n": None},
+        }
+        run = made_runs.run()
+        run = changed(run, model=replace(run.record.model, options=options))
+        assert "truncate false, stop none, top_p 0.9, ends a b, kv unified true" in parsed(run).text
+
     def test_prompts_are_shown_if_they_are_still_those_of_the_run(self):
         same = changed(made_runs.run(), hashes={"prompt answer": prompting.sha256("answer")})
         other = changed(made_runs.run(), hashes={"prompt answer": "0" * 64, "prompt ../x": "0" * 64})
@@ -259,7 +272,7 @@ class TestTextFromOutside:
         assert nasty.contexts["lines"] == NASTY.split("\n")
 
     def test_it_is_shown_as_it_is_written(self, nasty):
-        shown = " ".join(NASTY.replace("\u2028", " ").split())
+        shown = " ".join(NASTY.replace("\u2028", "\ufffd").split())
         # Heading and title, card, slice, document, model, machine, hashes, options, registration, doubts, prices.
         assert nasty.text.count(shown) >= 15
 

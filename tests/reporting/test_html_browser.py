@@ -1,12 +1,17 @@
 """report.html in a headless Chromium: what a reader clicks, types and shares, and that nothing leaves the page."""
 
+import base64
 import hashlib
+import io
 import json
 from dataclasses import replace
 
 import chromium
 import made_runs
+import numpy as np
+import pypdf
 import pytest
+from matplotlib.image import imread
 
 from pytest_tokenbench.records import Outcome, Question, Scores
 from pytest_tokenbench.reporting import document
@@ -272,6 +277,36 @@ class TestLook:
         assert len(opened(page)) == (1 if fragment else 0)
         assert page.run("document.documentElement.scrollWidth") == 360
 
+    @pytest.mark.parametrize("scheme", ["light", "dark"])
+    def test_a_table_that_is_cut_has_a_shadow_where_it_goes_on(self, page, scheme):
+        page.resize(390, 844, scheme)
+        table = "document.querySelector('#conditions .scroll')"
+        assert page.run(f"{table}.scrollWidth > {table}.clientWidth + 20")
+        edges = {}
+        for end in (0, 9_999):
+            page.run(f"{table}.scrollLeft = {end}")
+            left, top, width, height = page.run(
+                f"(({{left, top, width, height}}) => [left + scrollX, top + scrollY, width, height])({table}.getBoundingClientRect())"
+            )
+            clip = {"x": left, "y": top, "width": width, "height": height, "scale": 1}
+            told = page.call("Page.captureScreenshot", format="png", clip=clip, captureBeyondViewport=True)
+            pixels = imread(io.BytesIO(base64.b64decode(told["data"])), format="png")[:, :, :3]
+            # Text and lines are on few of a column's pixels; the ground is that of a gap between columns.
+            edges[end] = [float(np.median(pixels[:, at], axis=0).sum()) for at in (0, -1)]
+        assert edges[0][0] == edges[9_999][1]
+        assert abs(edges[0][1] - edges[0][0]) > 0.3, "on the right, at first"
+        assert abs(edges[9_999][0] - edges[9_999][1]) > 0.3, "on the left, at the end"
+
+    def test_a_long_caption_wraps_where_its_table_scrolls(self, page):
+        page.resize(390, 844)
+        page.run("document.querySelectorAll('.scroll').forEach((one) => { one.scrollLeft = 9999; })")
+        ends = page.run(
+            "[...document.querySelectorAll('.scroll caption span')].map((one) => "
+            "(({left, right}) => [left, right])(one.getBoundingClientRect()))"
+        )
+        assert len(ends) > 2
+        assert all(left > 15 and right < 390 - 15 for left, right in ends)
+
     def test_dark_is_dark_and_light_is_light(self, page):
         shades = {}
         for scheme in ("light", "dark"):
@@ -296,6 +331,22 @@ class TestLook:
         assert not page.run("document.querySelector('.trials').checkVisibility()")
         assert page.run("document.querySelector('.printed').checkVisibility()")
         assert page.run("document.querySelector('svg.plot').checkVisibility()")
+
+    @pytest.mark.parametrize("rows", [0, 120])
+    def test_on_paper_no_row_of_a_table_is_on_a_page_without_its_heading(self, page, rows):
+        body = "document.querySelector('#conditions tbody')"
+        page.run(
+            f"for (let n = 0; n < {rows}; n++) {{ const row = {body}.rows[1].cloneNode(true); {body}.append(row); }}"
+            f"[...{body}.rows].forEach((row) => {{ row.cells[0].textContent = 'ROW'; }})"
+        )
+        for room in range(0, 900, 150):
+            page.run(f"document.getElementById('conditions').style.paddingTop = '{room}px'")
+            told = page.call("Page.printToPDF", paperWidth=8.27, paperHeight=11.69)
+            paper = pypdf.PdfReader(io.BytesIO(base64.b64decode(told["data"])))
+            texts = [one.extract_text() for one in paper.pages]
+            with_rows = [text for text in texts if "ROW" in text]
+            assert sum(text.count("ROW") for text in with_rows) == rows + 2
+            assert all("tokens/q" in text for text in with_rows), room
 
 
 def test_without_a_chromium_it_is_said_how_to_get_one(tmp_path, monkeypatch):

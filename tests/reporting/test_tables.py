@@ -7,6 +7,8 @@ known to be; Z was not run.
 import json
 import math
 import re
+import sys
+import unicodedata
 from dataclasses import replace
 
 import pytest
@@ -358,6 +360,11 @@ class TestNotes:
         made = built((*A, *cold), (sound, QUAY), conditions=("A", "D"))
         assert wording.notes(made) == ["pre-registered: last change committed 2026-11-01"]
 
+    def test_large_counts_of_numbers_can_be_read(self):
+        many = replace(MILL, numbers=3116, unfaithful_numbers=1177)
+        told = "croutons: 1,177 of 3,116 numbers do not stand in the source"
+        assert told in wording.notes(built((*A, *D), (many, QUAY), conditions=("A", "D")))
+
     def test_missing_trials_are_counted_by_reason(self):
         ended = {"scores": None, "outcome": None, "input_tokens": None}
         observations = [
@@ -403,6 +410,29 @@ class TestNotes:
         assert explanation not in wording.notes(unmarked)
         certain = Verdict("H1", "It holds.", Ruling.PASSED, "", (Evidence("x", 1.0, 1.0, 1.0, 4),))
         assert explanation in wording.notes(built(verdicts=(certain,)))
+
+
+class TestTextFromOutside:
+    def test_whatever_ends_a_line_but_a_line_feed_and_whatever_turns_a_text_is_taken_out(self):
+        everything = [chr(number) for number in range(sys.maxunicode + 1)]
+        ends = {one for one in everything if len(f"a{one}b".splitlines()) > 1} - {"\n"}
+        controls = {one for one in everything if unicodedata.category(one) == "Cc"} - {"\n", "\t"}
+        turns = {one for one in everything if unicodedata.bidirectional(one) in TURNS}
+        turns |= {unicodedata.lookup(name) for name in MARKS}
+        assert {"\r", "\x0b", "\x1c", "\x85", "\u2028", "\u2029"} <= ends
+        assert len(turns) == 12
+        for one in ends | controls | turns:
+            assert wording.plain(f"a{one}b") == "a\ufffdb", ascii(one)
+            assert wording.one_line(f"a{one}b") == "a\ufffdb", ascii(one)
+
+    @pytest.mark.parametrize("text", ["a\nb\tc", "Brücke, 東京, שלום, \U0001f426", "e\u0301\u00a0\u2026"])
+    def test_all_else_is_shown_as_it_is(self, text):
+        assert wording.plain(text) == text
+
+
+# What Unicode calls these: embeddings, overrides and isolates with their ends; and the marks among Bidi_Control.
+TURNS = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
+MARKS = ("ARABIC LETTER MARK", "LEFT-TO-RIGHT MARK", "RIGHT-TO-LEFT MARK")
 
 
 class TestMarkdown:

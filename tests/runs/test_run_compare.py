@@ -52,6 +52,26 @@ def test_the_comparison_is_shown_after_the_table_and_written_into_the_run_folder
     assert ran.file("compare.md").startswith("# Comparison of two runs\n")
 
 
+def test_without_html_there_is_no_page_of_a_comparison_either(project, worse):
+    ran = project.run("--tokenbench-html=off", "--tokenbench-compare=former", server=worse)
+    assert (ran.folder / "compare.md").exists()
+    assert not (ran.folder / "compare.html").exists()
+
+
+def test_the_page_of_a_comparison_is_written_beside_the_rest(project, worse):
+    ran = project.run(
+        "--tokenbench-html=on",
+        "--tokenbench-compare=former",
+        "--tokenbench-compare-fail=accuracy:A:3",
+        server=worse,
+    )
+    html = ran.file("compare.html")
+    assert html.startswith("<!DOCTYPE html>")
+    assert "<h1>small: two runs compared</h1>" in html
+    assert "accuracy:A:3" in html
+    assert '<blockquote class="outside">Ada Finch</blockquote>' in html
+
+
 def test_the_command_shows_what_the_run_showed(project, worse, capsys):
     ran = project.run("--tokenbench-compare=former", server=worse)
     capsys.readouterr()

@@ -5,6 +5,7 @@ import signal
 import time
 
 import pytest
+from disturbed import wait_until
 from small_project import PASSING, STUDY, Reader, Server
 
 
@@ -46,6 +47,38 @@ def test_interrupted_run_says_so_everywhere(interrupted):
 def test_interrupted_run_judges_nothing(interrupted):
     assert interrupted.verdicts == {"H1": "unavailable", "H3": "unavailable"}
     interrupted.has("H1 unavailable (the run did not come to its end): D25 uses at least 10%*")
+
+
+SLOW_END = """
+
+@study.hypothesis("H9")
+def h9(results):
+    \"\"\"A is measured.\"\"\"
+    if not Path("free").exists():
+        Path("judging").touch()
+        time.sleep(60)
+    assert results.estimate("accuracy", "A").n
+"""
+
+
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
+def test_run_interrupted_while_it_is_judged_says_so_and_is_gone_on_with(make_project, workers, sign):
+    project = make_project(study="import time\nfrom pathlib import Path\n" + STUDY + SLOW_END)
+    with Server() as server:
+        process = project.start(workers, "--tokenbench-conditions=A,B2", server=server)
+        wait_until((project.path / "judging").exists, process)
+        process.send_signal(sign)
+        ran = project.ended(process)
+        asked = len(server.chats)
+        project.write("free", "")
+        again = project.run(workers, "--tokenbench-conditions=A,B2", "--tokenbench-resume", server=server)
+
+        assert ran.status == pytest.ExitCode.INTERRUPTED
+        assert ran.count("interrupted while the results were being written; what is measured is kept") == 1
+        assert ran.count("Traceback") == ran.count("KeyboardInterrupt") == 0
+        assert len(server.chats) == asked
+    assert again.status == pytest.ExitCode.OK
+    assert again.verdicts == {"H9": "passed"}
 
 
 def test_run_that_stops_at_its_first_failure_did_not_come_to_its_end(make_project, workers):

@@ -3,6 +3,7 @@
 import copy
 import json
 import os
+import shutil
 import socket
 
 import pytest
@@ -138,6 +139,24 @@ def test_results_can_be_computed_again_from_the_folder_to_the_last_byte(ran):
     again = document.as_text(document.build(run_folder.read(ran.folder)))
 
     assert (ran.folder / "results.json").read_text(encoding="utf-8") == again
+
+
+def test_verdicts_do_not_outlive_the_trials_that_they_rest_on(ran, tmp_path):
+    torn = tmp_path / "torn"
+    shutil.copytree(ran.folder, torn)
+    ledger = torn / "observations.jsonl"
+    ledger.write_bytes(b"".join(ledger.read_bytes().splitlines(keepends=True)[:-4]))
+    assert ran.file("run.json")["judged"] == 36
+
+    made = document.build(run_folder.read(torn))
+
+    rulings = {(one["ruling"], one["reason"]) for one in made["hypotheses"]}
+    assert rulings == {
+        ("unavailable", "not known: the ledger lacks 4 of the 36 trials that it was judged on")
+    }
+    ledger.write_bytes(b"")
+    with pytest.raises(run_folder.RunError, match="has no observation, though trials were run"):
+        run_folder.read_measured(torn)
 
 
 def test_workers_change_no_result(usual):

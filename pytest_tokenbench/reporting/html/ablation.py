@@ -235,4 +235,6 @@ def composed(made: Json) -> Plot:
         drops.Row("shortfall", found["shortfall"], SERIES[3]),
         drops.Row("on the stress slice", found["stress_drop"], MUTED),
     ]
+    if "estimate" in found["reweighted_drop"]:
+        rows.insert(2, drops.Row("with production's shares", found["reweighted_drop"], ACCENT))
     return drops.plot("composed", title, rows, made["threshold"])

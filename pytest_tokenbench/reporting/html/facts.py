@@ -89,7 +89,12 @@ def _listed(options: Mapping[str, Any]) -> str:
 
 
 def _value(value: Any) -> str:
-    return _listed(value) if isinstance(value, Mapping) else str(value)
+    """A value as JSON has it, but for quotes and brackets."""
+    if isinstance(value, Mapping):
+        return _listed(value) or "none"
+    if isinstance(value, list | tuple):
+        return " ".join(map(_value, value)) or "none"
+    return str(value).lower() if isinstance(value, bool) else "none" if value is None else str(value)
 
 
 def prompts(record: RunRecord) -> dict[str, str]:

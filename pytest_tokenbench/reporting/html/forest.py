@@ -13,6 +13,7 @@ Json = Mapping[str, Any]
 # Abstention is made-up answers the other way round.
 SHOWN = {"accuracy": "Accuracy", "made_up": "Made-up answers", "f1": "F1"}
 _WIDTH, _ROW, _MARGINS = 372, 27, 46
+_LONGEST_NAME = 17  # letters that there is room for; the description has the whole name
 
 
 def plots(document: Json) -> list[Plot]:
@@ -38,14 +39,15 @@ def _plot(measure: str, title: str, document: Json) -> Plot:
         )
         return Plot(heading, None, f"Not drawn: {title if title.isupper() else title.lower()}, since {why}.")
     note = f"Not in the plot, since not measured: {', '.join(absent)}." if absent else ""
-    return Plot(heading, _drawn(measure, heading, rows), note)
+    return Plot(heading, drawn(measure, heading, rows), note)
 
 
-def _drawn(measure: str, heading: str, rows: Mapping[str, Json]) -> Markup:
+def drawn(measure: str, heading: str, rows: Mapping[str, Json]) -> Markup:
+    """Differences by condition against zero, in points; in colour where the interval excludes it."""
     height = _MARGINS + _ROW * len(rows)
     with canvas(_WIDTH, height) as (figure, axes):
         figure.subplots_adjust(
-            left=min(0.36, (labels.width(rows) + 18) / _WIDTH),
+            left=(labels.width(map(_cut, rows)) + 18) / _WIDTH,
             right=0.635,
             top=1 - 10 / height,
             bottom=34 / height,
@@ -76,7 +78,12 @@ def _drawn(measure: str, heading: str, rows: Mapping[str, Json]) -> Markup:
                 )
             axes.plot(100 * found["estimate"], place, "o", ms=6.5, color=colour, mew=0, zorder=4)
             axes.annotate(
-                name, (-0.03, place), xycoords=("axes fraction", "data"), ha="right", va="center", color=INK
+                _cut(name),
+                (-0.03, place),
+                xycoords=("axes fraction", "data"),
+                ha="right",
+                va="center",
+                color=INK,
             )
             axes.annotate(
                 numbers.points(found),
@@ -96,3 +103,7 @@ def _drawn(measure: str, heading: str, rows: Mapping[str, Json]) -> Markup:
         axes.spines["bottom"].set_color(FAINT)
         told = "; ".join(f"{name}: {numbers.points(found)}" for name, found in rows.items())
         return svg(figure, f"forest-{measure}", heading, told)
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"

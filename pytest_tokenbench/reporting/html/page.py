@@ -1,17 +1,13 @@
 """The page: what all parts of it show, put into its template with its style, its script and its data."""
 
 import base64
-import hashlib
 import json
 import re
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import cache
-from importlib import resources
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from pytest_tokenbench.reporting import costs, terminal, wording
@@ -21,6 +17,7 @@ from pytest_tokenbench.reporting.html import (
     ablation,
     facts,
     forest,
+    frame,
     preparation,
     slices,
     tradeoff,
@@ -33,7 +30,6 @@ from pytest_tokenbench.results import Results
 from pytest_tokenbench.run_folder import Run
 
 Json = Mapping[str, Any]
-_PACKAGE = "pytest_tokenbench.reporting.html"
 # What could end a script element, begin a comment in it, or end a line of it.
 _UNSAFE = re.compile("[<>&\u2028\u2029]")
 
@@ -52,15 +48,11 @@ def render(document: Json, run: Run, contexts: Mapping[str, str]) -> str:
         notes.append(
             f"the texts of {lacking:,} of {len(kept['contexts']):,} contexts are not in the run's folder and are not shown"
         )
-    script = _asset("report.js")
-    page = _environment().get_template("report.html.j2")
-    whole = page.render(
+    return frame.page(
+        "report.html.j2",
+        f"{run.record.study}: {run.record.model.name}",
         document=document,
         run=run,
-        title=f"{run.record.study}: {run.record.model.name}",
-        policy=_policy(script),
-        style=Markup(_asset("report.css")),  # noqa: S704  # a file of this package
-        script=Markup(script),  # noqa: S704  # a file of this package
         manner=wording.manner(document),
         counts=_counts(document),
         notices=wording.notices(document),
@@ -76,7 +68,6 @@ def render(document: Json, run: Run, contexts: Mapping[str, str]) -> str:
         trials=embedded(found),
         contexts=packed(kept),
     )
-    return wording.plain(whole)
 
 
 def _of_conditions(document: Json, results: Results) -> Json:
@@ -131,31 +122,6 @@ def packed(value: Any) -> str:
     """A value as JSON, packed: what is large, and wanted only when a trial is opened."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return base64.b64encode(zlib.compress(text.encode())).decode()
-
-
-@cache
-def _environment() -> Environment:
-    return Environment(
-        loader=PackageLoader(_PACKAGE),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-
-
-@cache
-def _asset(name: str) -> str:
-    return resources.files(_PACKAGE).joinpath("assets", name).read_text(encoding="utf-8")
-
-
-def _policy(script: str) -> str:
-    """What the page may do: run its own script, and ask for nothing."""
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return (
-        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
-    )
 
 
 def _conditions(document: Json) -> Table:
