@@ -257,9 +257,9 @@ def test_a_traceback_still_reaches_the_terminal(model_file):
     assert done.stderr.endswith(b"RuntimeError: mine\n")
 
 
-def test_it_listens_on_loopback_alone_and_behind_a_key(fresh):
+def test_it_listens_on_loopback_alone_and_behind_a_key():
     before = sockets()  # of other tests in this process
-    fresh.describe()
+    model = loaded(weights.DEFAULT, 256)
     listening = [one for one in sockets() if one not in before]
     assert listening
     assert {host for host, _ in listening} == {"127.0.0.1"}
@@ -268,6 +268,7 @@ def test_it_listens_on_loopback_alone_and_behind_a_key(fresh):
         with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
             connection.sendall(b"GET /v1/chat/completions HTTP/1.0\r\n\r\n")
             answers.append(connection.recv(100).split(b"\r\n")[0])
+    model.close()
     assert all(b"401" in answer for answer in answers)
 
 
