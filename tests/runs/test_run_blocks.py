@@ -291,7 +291,7 @@ def test_plan_counts_the_arms_that_wait_and_says_so(make_project):
     ran.has(f"blocks: {CASES} cases, *")
     assert (
         ran.count(
-            "counted as if all were asked: 22 arms of later stages, of which earlier trials will make many"
+            "counted as if all were asked: 23 arms of later stages, of which earlier trials will make many"
         )
         == 1
     )
