@@ -53,7 +53,6 @@ class Bridge:
         self.worker = Worker(self.settings, config.rootpath, name, self._say, self._earlier, board=board)
         self._controller: Controller | None = None
         self._faults: dict[str, None] = {}
-        self._late_fault: str | None = None
         self._results: dict[str, tuple[str, bool]] = {}
         self._trial_of: dict[str, tuple[str, TrialKey]] = {}
         # To be called with the first report: until then xdist sets the number of collected tests itself.
@@ -102,6 +101,10 @@ class Bridge:
         fault = self.choice.fault()
         if fault is not None and not self.is_worker:
             raise pytest.UsageError(fault)
+
+    def _late_fault(self) -> str | None:
+        """The fault of a choice of studies that `check` could not see, since workers of xdist collected them."""
+        return self.choice.fault() if self._config.pluginmanager.has_plugin("dsession") else None
 
     def refuse(self, function: str) -> None:
         """Has `check` tell that a study's test function, named by its test id, does not stand for single trials."""
@@ -328,12 +331,8 @@ class Bridge:
     def finish(self, session: pytest.Session) -> None:
         """Judges the hypotheses and reports them as tests; sets the session's exit status."""
         self.showing.stop()
-        if self._config.pluginmanager.has_plugin(
-            "dsession"
-        ):  # its workers collected: `check` saw no study here
-            self._late_fault = self.choice.fault()
-            if self._late_fault is not None:
-                session.exitstatus = pytest.ExitCode.USAGE_ERROR
+        if self._late_fault() is not None:
+            session.exitstatus = pytest.ExitCode.USAGE_ERROR
         if self._controller is None:
             return
         controller, self._controller = self._controller, None
@@ -377,8 +376,9 @@ class Bridge:
     def summarise(self, reporter: pytest.TerminalReporter) -> None:
         """Writes the tables of the session's runs."""
         width = reporter._tw.fullwidth  # noqa: SLF001  # pytest has no public name for the terminal's width
-        if self._late_fault is not None:
-            for line in terminal.wrapped(f"ERROR: {self._late_fault}", width):
+        fault = self._late_fault()
+        if fault is not None:
+            for line in terminal.wrapped(f"ERROR: {fault}", width):
                 reporter.write_line(line, red=True)
         elif self.choice.left_out:
             for line in terminal.wrapped(shown.left_out(self.choice.left_out), width):
