@@ -3,43 +3,17 @@
 import html
 import re
 from collections import Counter
-from html.parser import HTMLParser
 from urllib.parse import parse_qs
 
 import chromium
 import made_findings
 import pytest
+from parsed import Parsed
 
 from pytest_tokenbench.reporting.html import ablation, page, sweep, verdicts
 
 SECTIONS = ["verdicts", "needed", "conditions", "slices", "trials", "run", "doubts", "limitations"]
 EVIL = "<b>x</b></script> & $y$"
-
-
-class Parsed(HTMLParser):
-    """The page as a browser would cut it: its elements with their attributes, and its text without scripts."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.elements, self._texts, self._open = [], [], []
-        self.feed(text)
-        self.text = " ".join(" ".join(self._texts).split())
-
-    def handle_starttag(self, tag, attributes):
-        self.elements.append((tag, dict(attributes)))
-        self._open.append(tag)
-
-    def handle_endtag(self, tag):
-        if tag in self._open:
-            while self._open.pop() != tag:
-                pass
-
-    def handle_data(self, data):
-        if self._open[-1:] not in (["script"], ["style"]):
-            self._texts.append(data)
-
-    def all(self, tag):
-        return [its for name, its in self.elements if name == tag]
 
 
 def render(kind="whole", made=None):

@@ -3,10 +3,10 @@
 import re
 from collections import Counter
 from dataclasses import replace
-from html.parser import HTMLParser
 
 import chromium
 import made_runs
+import parsed
 import pytest
 
 from pytest_tokenbench import comparison
@@ -40,30 +40,12 @@ QUESTIONS = (*ANSWERABLE, Question("q12", "quay", "Who knows?", (), answerable=F
 GAINED, LOST, REWORDED, MADE_UP = {0}, set(range(1, 9)), {9}, 12
 
 
-class Parsed(HTMLParser):
-    """The page as a browser would cut it: its elements with their attributes, and its text without scripts."""
+class Parsed(parsed.Parsed):
+    """With the minus that a keyboard has."""
 
-    def __init__(self, page):
-        super().__init__()
-        self.elements, self._texts, self._open = [], [], []
-        self.feed(page)
-        self.text = " ".join(" ".join(self._texts).split()).replace(MINUS, "-")
-
-    def handle_starttag(self, tag, attributes):
-        self.elements.append((tag, dict(attributes)))
-        self._open.append(tag)
-
-    def handle_endtag(self, tag):
-        if tag in self._open:
-            while self._open.pop() != tag:
-                pass
-
-    def handle_data(self, data):
-        if self._open[-1:] not in (["script"], ["style"]):
-            self._texts.append(data)
-
-    def all(self, tag):
-        return [its for name, its in self.elements if name == tag]
+    @property
+    def text(self):
+        return super().text.replace(MINUS, "-")
 
 
 def trial(place, condition, *, right, answer):

@@ -7,10 +7,10 @@ import re
 import zlib
 from collections import Counter
 from dataclasses import replace
-from html.parser import HTMLParser
 from itertools import pairwise
 
 import made_runs
+import parsed
 import pytest
 import scripted
 from hypothesis import given
@@ -46,34 +46,8 @@ SECTIONS = [
 ]
 
 
-class Parsed(HTMLParser):
-    """The page as a browser would cut it: its elements with their attributes, its text, its scripts."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.elements, self.scripts, self.texts, self._open = [], [], [], []
-        self.feed(text)
-
-    def handle_starttag(self, tag, attributes):
-        self.elements.append((tag, dict(attributes)))
-        self._open.append(tag)
-        if tag == "script":
-            self.scripts.append("")
-
-    def handle_endtag(self, tag):
-        if tag in self._open:
-            while self._open.pop() != tag:
-                pass
-
-    def handle_data(self, data):
-        if self._open[-1:] == ["script"]:
-            self.scripts[-1] += data
-        elif self._open[-1:] != ["style"]:
-            self.texts.append(data)
-
-    @property
-    def text(self):
-        return " ".join(" ".join(self.texts).split())
+class Parsed(parsed.Parsed):
+    """A report, whose scripts begin with its data."""
 
     @property
     def trials(self):
