@@ -16,6 +16,8 @@ _UNVARIED = (
     "! marks what did not vary in this sample, which is not certainty: the interval of a drop is then what so many cases "
     "without a change allow"
 )
+# A share this near to its worse end has no room to become much worse.
+_NO_ROOM = 0.1
 _NONE = "-"
 _NEEDLESS = "not_needed"
 _NAMED = 8
@@ -162,6 +164,7 @@ def notes(document: Json) -> list[str]:
         if name not in untouched:
             found.extend(_missing_notes(name, made, document))
     found.extend(_trial_notes(document))
+    found.extend(_room_notes(document))
     found.extend(_prefill_notes(document))
     found.extend(_churn_notes(document))
     for recipe, made in _prepared(document).items():
@@ -245,6 +248,32 @@ def _trials(count: int) -> str:
 
 def _counted(reasons: Json) -> str:
     return ", ".join(f"{count} {reason.replace('_', ' ')}" for reason, count in sorted(reasons.items()))
+
+
+def _room_notes(document: Json) -> list[str]:
+    """Where no condition can do much worse, so that an assertion that one does no worse is met by any."""
+    # A study over blocks refuses its verdicts by a rule of its own.
+    if "ablation" in document:
+        return []
+    found = []
+    name, conditions = document["baseline"], document["conditions"]
+    accuracy = conditions[name]["measures"]["accuracy"] if name in conditions else {}
+    if accuracy.get("estimate", 1) < _NO_ROOM:
+        found.append(
+            f"{name} is right on {share(accuracy)} of the questions: no condition can lose more points than that, so "
+            "that little is lost shows nothing"
+        )
+    at_the_end = [
+        one
+        for one, made in conditions.items()
+        if made["measures"]["made_up"].get("estimate", 0) > 1 - _NO_ROOM
+    ]
+    if at_the_end:
+        found.append(
+            f"nearly every unanswerable question got a made-up answer under {', '.join(at_the_end)}: that another "
+            "condition makes up no more of them shows nothing"
+        )
+    return found
 
 
 def _prefill_notes(document: Json) -> list[str]:

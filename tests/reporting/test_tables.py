@@ -182,6 +182,8 @@ H1 passed: D uses less than A.
 
 note: pre-registered: last change committed 2026-11-01
 note: not measured: Z
+note: nearly every unanswerable question got a made-up answer under D: that
+    another condition makes up no more of them shows nothing
 note: prefill not verified cold and not shown: D
 note: croutons: recovered from prose for 1 of 2 documents
 note: croutons: 2 of 7 numbers do not stand in the source
@@ -355,10 +357,24 @@ class TestWording:
 
 class TestNotes:
     def test_a_sound_run_has_only_its_registration(self):
-        cold = [replace(one, cached_tokens=0, prefill_s=1.0) for one in D]
+        # D as it is, but for its made-up answer.
+        cold = [replace(one, condition="D", cached_tokens=0, prefill_s=1.0) for one in (*D[:3], A[3])]
         sound = replace(MILL, flags=(), unfaithful_numbers=0)
         made = built((*A, *cold), (sound, QUAY), conditions=("A", "D"))
         assert wording.notes(made) == ["pre-registered: last change committed 2026-11-01"]
+
+    def test_a_baseline_that_is_hardly_ever_right_is_told_since_then_nothing_can_be_lost(self):
+        never = trials("A", (1000, 1200, 800, 1000), (False, False, False, True))
+        (told,) = (note for note in wording.notes(built((*never, *D))) if "right on" in note)
+        assert told.startswith("A is right on 0% of the questions: no condition can lose more points")
+        assert not [note for note in wording.notes(built((*A, *D))) if "right on" in note]
+
+    def test_conditions_under_which_all_is_made_up_are_told_since_then_none_can_make_up_more(self):
+        both = (*trials("A", (1000, 1200, 800, 1000), (True, True, True, False)), *D)
+        (told,) = (note for note in wording.notes(built(both)) if "made-up" in note)
+        assert told.startswith("nearly every unanswerable question got a made-up answer under A, D:")
+        kept = (*A, *(replace(one, condition="D") for one in A))
+        assert not [note for note in wording.notes(built(kept)) if "made-up" in note]
 
     def test_large_counts_of_numbers_can_be_read(self):
         many = replace(MILL, numbers=3116, unfaithful_numbers=1177)
