@@ -1,6 +1,6 @@
 """The arms of an ablation as conditions: each gives a case's prompt with something left out or replaced."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Self
 
@@ -19,11 +19,13 @@ _DECIDED = {ArmKind.COMPOSED, ArmKind.PART, ArmKind.PAIR}
 class Arm:
     """One arm. Those of a later stage have a context only once they are `decided`.
 
-    `does` says in words what it does to the prompt, for recording.
+    `does` says in words what it does to the prompt, for recording. `kept_ranks` has by ranked block the rank after which
+    a decided arm keeps nothing, however many units there are.
     """
 
     plan: ArmPlan
     decision: Decision | None = None
+    kept_ranks: Mapping[str, int] = field(default_factory=dict, hash=False)
     id: str = field(init=False)
     does: str = field(init=False)
 
@@ -111,6 +113,8 @@ class Arm:
         plan = self.plan
         if plan.kind in _DECIDED:
             left_out = self.decision.left_out if self.decision else ()
+            if number > self.kept_ranks.get(block, number):
+                return False
             return block not in left_out and unit_id(block, number) not in left_out
         if block not in plan.blocks:
             return True

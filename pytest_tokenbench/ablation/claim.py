@@ -20,6 +20,8 @@ from pytest_tokenbench.ablation.claim_words import (
     NO_STRESS,
     QUICK_STRESS,
     Blocks,
+    by_rank,
+    notes,
     sentence,
 )
 from pytest_tokenbench.ablation.findings import Finding
@@ -102,23 +104,29 @@ def _made(ablation: Json, record: RunRecord, figure: Json, **tokens: Any) -> Cla
         "oracle": tokens["oracle_note"] is not None,
         "quick": record.quick,
     }
+    holds = composed["holds"] if is_checked else None
+    in_production = _production(ablation, is_checked=is_checked)
+    baseline = ablation["baseline"]["estimate"]
     try:
         return Claim(
             claim=sentence(**said),
+            notes=notes(
+                blocks=said["blocks"], baseline=baseline, production=in_production.verdict, holds=holds
+            ),
             low=low,
             high=high,
             set=CaseSet(ablation["set"], ablation["sha256"]),
-            baseline=ablation["baseline"]["estimate"],
+            baseline=baseline,
             repeats=record.repeats,
             churn=None if churn is None else _within(churn, 0.0),
             model=ClaimedModel(record.model.name, record.model.digest),
             measured_at=record.finished or "",
             composition_checked=is_checked,
-            composition_holds=composed["holds"] if is_checked else None,
+            composition_holds=holds,
             composition_note=composed["note"] if is_checked else f"not checked: {drop['unavailable']}",
             composed=Composed(*_ends(drop, -1.0), composed["predicted"]) if is_checked else None,
             stress=_stress(ablation, quick=record.quick, is_checked=is_checked),
-            production=_production(ablation, is_checked=is_checked),
+            production=in_production,
             coverage_gap=coverage_gap(ablation, figure["n"]),
             **said,
             **tokens,
@@ -148,23 +156,26 @@ def _blocks(ablation: Json) -> Blocks:
         needed=tuple(by_verdict[Finding.NEEDED]),
         undecided=tuple(by_verdict[Finding.UNDECIDED]),
         removable=tuple(removable),
-        put_back=tuple(ablation["needed_fraction"].get("put_back", ())),
+        put_back=by_rank(
+            ablation["needed_fraction"].get("put_back", ()), ablation["composed"].get("kept_ranks", {})
+        ),
         fails_stress=tuple(
             name for name in removable if ablation["stress_cases"] and its[name]["clears_stress"] is not True
         ),
         fails_production=tuple(name for name in removable if its[name]["reweighted_verdict"] in _FORBIDDING),
+        stand_in=tuple(one["name"] for one in ablation["blocks"] if one["units_stand_in"]),
     )
 
 
 def _stress(ablation: Json, *, quick: bool, is_checked: bool) -> Stress:
     cases, composed = ablation["stress_cases"], ablation["composed"]
     if not cases:
-        return Stress(0, None, QUICK_STRESS if quick else NO_STRESS)
+        return Stress(0, None, None, QUICK_STRESS if quick else NO_STRESS)
+    base = ablation["stress_baseline"].get("estimate")
     if not is_checked:
-        return Stress(cases, None, "not known: the composed arm was not measured")
+        return Stress(cases, base, None, "not known: the composed arm was not measured")
     clears = composed["clears_stress"]
-    note = "not known: the composed arm was not measured on all of them" if clears is None else None
-    return Stress(cases, clears, note)
+    return Stress(cases, base, clears, f"not known: {composed['stress_note']}" if clears is None else None)
 
 
 def _production(ablation: Json, *, is_checked: bool) -> Production:

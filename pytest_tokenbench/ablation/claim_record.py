@@ -13,9 +13,10 @@ from pytest_tokenbench.ablation.claim_words import (
     NO_STRESS,
     QUICK_STRESS,
     Blocks,
+    notes,
     sentence,
 )
-from pytest_tokenbench.ablation.findings import Finding, refusal
+from pytest_tokenbench.ablation.findings import Finding, by_interval, no_room_on_stress, refusal
 
 _GAP = rf"([1-9]\d*) cases?(?:, [^;]+)?; (?:.+; )?({NO_SHARES}|{BESIDE_SLICES})\."
 # What two ways to compute one number may differ by.
@@ -50,9 +51,13 @@ class Composed:
 
 @dataclass(frozen=True, slots=True)
 class Stress:
-    """How many stress cases were asked, and whether the composed arm clears them; `note` says why that is not known."""
+    """How many stress cases were asked, and whether the composed arm clears them; `note` says why that is not known.
+
+    `baseline` is the accuracy with every block on them, None where it was not measured.
+    """
 
     cases: int
+    baseline: float | None
     clears: bool | None
     note: str | None
 
@@ -79,7 +84,8 @@ class Claim:
     `claim` says it in words, those of `sentence`. An oracle's claim is a ceiling and carries its note.
     `composition_checked` says whether what came out removable was left out together too, `composition_holds` whether
     that can go, None where nothing was to be left out or that is not known. Where it is not true `composition_note`
-    says why. `coverage_gap` says what the set does not cover. `churn` is None where it was not measured.
+    says why. `notes` are those of `claim_words.notes`. `coverage_gap` says what the set does not cover. `churn` is None
+    where it was not measured.
 
     Raises:
         ValueError: A caveat is missing, or contradicts the numbers.
@@ -108,6 +114,7 @@ class Claim:
     composed: Composed | None
     stress: Stress
     production: Production
+    notes: tuple[str, ...]
     coverage_gap: str
     quick: bool
 
@@ -140,6 +147,14 @@ def _faults(claim: Claim) -> Iterator[str]:
     )
     if claim.claim != told:
         yield f"a claim says in words what its numbers say, which is {told!r}, and not {claim.claim!r}"
+    noted = notes(
+        blocks=claim.blocks,
+        baseline=claim.baseline,
+        production=claim.production.verdict,
+        holds=claim.composition_holds,
+    )
+    if claim.notes != noted:
+        yield f"a claim's notes are those that its numbers call for, which are {noted!r}, and not {claim.notes!r}"
 
 
 def _of_kinds(claim: Claim) -> Iterator[str]:
@@ -287,6 +302,8 @@ def _of_blocks(claim: Claim) -> Iterator[str]:
         yield "what a claim says is not to be cut all the same came out removable"
     if {*its.put_back} & {*its.needed, *its.undecided}:
         yield "what a claim puts back came out removable, and no whole block of it needed or undecided"
+    if not {*its.stand_in} <= {*its.needed}:
+        yield "a block whose units stand in for one another is needed"
     if its.fails_stress and not claim.stress.cases:
         yield "a block fails the stress cases only where there are some"
     if its.fails_production and claim.production.covers is None:
@@ -322,14 +339,14 @@ def _of_composition(claim: Claim) -> Iterator[str]:
     if holds is None or its is None:
         return
     can_go = (
-        _finding(its.low, its.high, claim.threshold) is Finding.REMOVABLE
+        by_interval(its.low, its.high, claim.threshold) is Finding.REMOVABLE
         and (not claim.stress.cases or claim.stress.clears is True)
-        and claim.production.verdict in {None, str(Finding.REMOVABLE)}
+        and claim.production.verdict in {None, str(Finding.REMOVABLE), str(Finding.UNDECIDED)}
     )
     if holds and not can_go:
         yield (
             "a composition holds only where the composed drop's whole interval is below the threshold, the stress cases are "
-            "cleared, and production's shares do not say otherwise"
+            "cleared, and production's shares do not forbid it"
         )
     # Where shares are given and the drop with them is not known, that may be why.
     if not holds and can_go and (claim.production.verdict or claim.production.covers is None):
@@ -344,6 +361,13 @@ def _of_stress(claim: Claim) -> Iterator[str]:
         yield "a claim says why it is not known whether the stress cases are cleared, and only then"
     if its.clears is not None and (not its.cases or claim.composed is None):
         yield "stress cases are cleared or not only where there are some and the composed arm was measured"
+    if its.baseline is not None and (not its.cases or not _is_within(its.baseline, 0, 1)):
+        yield f"accuracy on stress cases takes some and is a share from 0 to 1 or None, and not {its.baseline!r}"
+    no_room = None if its.baseline is None else no_room_on_stress(its.baseline, claim.threshold)
+    if its.clears is not None and (its.baseline is None or no_room):
+        yield f"stress cases are cleared or not only where a loss could show on them: {no_room or 'not measured'}"
+    if no_room and claim.composed is not None and its.note != f"not known: {no_room}":
+        yield f"a claim says why its stress cases show nothing: {no_room}"
     expected = QUICK_STRESS if claim.quick else NO_STRESS
     if not its.cases and its.note != expected:
         yield f"the note on stress cases that were not asked is {expected!r}"
@@ -364,15 +388,6 @@ def _of_production(claim: Claim) -> Iterator[str]:
     if its.note is not None:
         yield "where there is a drop with production's shares no note says why there is none"
     yield from _of_interval("drop with production's shares", its.drop, its.low, its.high, -1)
-    found = _finding(its.low, its.high, claim.threshold)
+    found = by_interval(its.low, its.high, claim.threshold)
     if its.verdict != str(found):
         yield f"the verdict with production's shares follows from the drop's interval: {found}, and not {its.verdict!r}"
-
-
-def _finding(low: float | None, high: float | None, threshold: float) -> Finding:
-    """The finding on a drop by its interval."""
-    if low is None or high is None:
-        return Finding.UNDECIDED
-    if low >= threshold:
-        return Finding.NEEDED
-    return Finding.REMOVABLE if high < threshold else Finding.UNDECIDED

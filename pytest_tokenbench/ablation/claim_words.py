@@ -1,11 +1,13 @@
 """What a claim says in words: derived from the numbers, so that it cannot say something else."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 NO_STRESS = "the set has no stress cases, so that nothing was cleared on them"
 QUICK_STRESS = "a quick look asks no stress cases, so that nothing was cleared on them"
 NO_SHARES = "the shares that its slices have in production are not given, so that how far it stands for it is not known"
+# Below this share of right cases hardly anything can be lost.
+_LITTLE_ROOM = 0.1
 BESIDE_SLICES = "nothing is known of what production asks beside these slices"
 
 
@@ -13,9 +15,10 @@ BESIDE_SLICES = "nothing is known of what production asks beside these slices"
 class Blocks:
     """The blocks by what came out of leaving each out alone, and what else decides whether they count.
 
-    `put_back` are removable blocks, and units of needed ones, that count as needed since leaving out
-    all of them together is not shown to be free. `fails_stress` and `fails_production` are removable blocks that must not be cut: they are not
-    shown to clear the stress cases, or are needed with production's shares, or may be for want of trials.
+    `put_back` are removable blocks, units of needed ones, and what follows a rank of these, that count as needed since
+    leaving out all of them together is not shown to be free. `stand_in` are needed blocks whose units came out removable
+    one by one. `fails_stress` and `fails_production` are removable blocks that must not be cut: they are not shown to
+    clear the stress cases, or are needed with production's shares, or may be for want of trials.
     """
 
     needed: tuple[str, ...]
@@ -24,6 +27,7 @@ class Blocks:
     put_back: tuple[str, ...]
     fails_stress: tuple[str, ...]
     fails_production: tuple[str, ...]
+    stand_in: tuple[str, ...] = ()
 
     @property
     def counting(self) -> tuple[str, ...]:
@@ -40,6 +44,52 @@ class Blocks:
     def free(self) -> tuple[str, ...]:
         """The blocks that do not count and can be cut."""
         return tuple(one for one in self.removable if one not in {*self.put_back, *self.barred})
+
+
+def by_rank(names: Sequence[str], kept_ranks: Mapping[str, int]) -> tuple[str, ...]:
+    """Names of blocks and units, with all that follows the last rank that is kept of a block as one."""
+    found: dict[str, None] = {}
+    for name in names:
+        block, _, number = name.rpartition("/")
+        is_after = number.isdecimal() and int(number) > kept_ranks.get(block, int(number))
+        found[f"what follows {block} rank {kept_ranks[block]}" if is_after else name] = None
+    return tuple(found)
+
+
+def notes(*, blocks: Blocks, baseline: float, production: str | None, holds: bool | None) -> tuple[str, ...]:
+    """What is to be told with a claim, each only where it applies.
+
+    `production` is the verdict on the composed arm with production's shares, `holds` whether what it leaves out can go.
+    """
+    found = []
+    room = no_room(baseline)
+    if room is not None:
+        found.append(room)
+    if holds and production == "undecided":
+        found.append(
+            "what can go together is undecided with production's shares of slices: these do not forbid it, and are not shown "
+            "to allow it"
+        )
+    return (*found, *map(standing_in, blocks.stand_in))
+
+
+def no_room(base: float) -> str | None:
+    """What findings are worth where few cases are right with every block, None where there are enough."""
+    if base >= _LITTLE_ROOM:
+        return None
+    share = f"{100 * base:.1f}"
+    return (
+        f"with every block {share}% of the cases are right: no block can lose more than {share} points, so that "
+        '"removable" says little'
+    )
+
+
+def standing_in(block: str) -> str:
+    """Why no unit of a needed block is cut that could go alone."""
+    return (
+        f"the units of {block} came out removable one by one and none is cut by itself: they stand in for one another, since to leave "
+        f"out all of them is to leave out {block}, which is needed"
+    )
 
 
 def sentence(

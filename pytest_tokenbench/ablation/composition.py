@@ -1,14 +1,14 @@
 """What was left out together: whether it costs more than its parts did, and which parts stand in for one another."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from pytest_tokenbench.ablation import reweighting
 from pytest_tokenbench.ablation.design import Ablation, ArmKind, BlockPlan, Parts, unit_id
-from pytest_tokenbench.ablation.findings import Finding
+from pytest_tokenbench.ablation.findings import Finding, reaches
 from pytest_tokenbench.ablation.measured import RIGHT, Measured
 from pytest_tokenbench.distributions import unseen_bound
 from pytest_tokenbench.results import Unavailable
@@ -37,13 +37,14 @@ class Part:
 class Interaction:
     """Two blocks, or the units of one: what leaving out both parts loses that neither part alone does.
 
-    `lost` are the cases, `drop` is that of leaving out all of it, and `excess` this drop less the sum of the single ones.
-    It is `redundant` where such cases are lost, and the composed arm falls short of its parts, all of it is a loss, and
-    the excess is one, each by its whole paired interval: fewer flipped cases are noise. `free_alone` says whether each
+    `lost` are the cases, `arm` left out all of it, `drop` is that arm's, and `excess` this drop less the sum of the single
+    ones. It is `redundant` where such cases are lost, and the composed arm falls short of its parts, all of it is a loss,
+    and the excess is one, each by its whole paired interval: fewer flipped cases are noise. `free_alone` says whether each
     part came out removable by itself.
     """
 
     blocks: tuple[str, ...]
+    arm: str
     lost: tuple[str, ...]
     drop: Estimate
     excess: Estimate
@@ -71,39 +72,87 @@ def can_be_cut(results: Measured, arm: str) -> bool:
     found = results.ruled(arm).finding
     if results.ablation.quick:
         try:
-            is_free = results.drop_of(arm).estimate < results.ablation.threshold
+            is_free = not reaches(results.drop_of(arm).estimate, results.ablation.threshold)
         except Unavailable:
             return False
         is_free = is_free and found is not Finding.REFUSED
     else:
-        clears = results.stress is None or results.clears_stress(arm) is True
+        clears = results.stress is None or results.is_clear_of_stress(arm) is True
         is_free = found is Finding.REMOVABLE and clears
     return is_free and not reweighting.forbids(results, arm)
 
 
+def stand_ins(results: Measured) -> tuple[str, ...]:
+    """The needed blocks whose units could be cut one by one: they stand in for one another, so that none is proposed."""
+    return tuple(
+        plan.name
+        for plan in results.ablation.blocks
+        if results.ruled(results.without(plan.name)).finding is Finding.NEEDED
+        and _stand_in(results, plan, *_within_block(results, plan))
+    )
+
+
 def _units_to_cut(results: Measured, plan: BlockPlan) -> list[str]:
+    single, after = _within_block(results, plan)
+    # What follows a rank was measured as one.
+    units = after if _stand_in(results, plan, single, after) else _in_front(single, after) | after
+    return [unit_id(plan.name, unit) for unit in sorted(units)]
+
+
+def _stand_in(results: Measured, plan: BlockPlan, single: set[int], after: set[int]) -> bool:
+    """Whether all units that a main case has can go one by one; to leave out all is to leave out the needed block."""
+    every = set(range(1, (results.width(plan.name) or _length(results.ablation, plan)) + 1))
+    return single >= every or _in_front(single, after) | after >= every
+
+
+def _in_front(single: set[int], after: set[int]) -> set[int]:
+    """Of the units that can go alone those before the last one kept, which to leave out as well is known to cost."""
+    return {unit for unit in single if unit < min(after) - 1} if after else single
+
+
+def _within_block(results: Measured, plan: BlockPlan) -> tuple[set[int], set[int]]:
+    """The units of a block that can be cut, each by itself, and those that can be cut as all after a rank."""
     cut = {
-        (arm.kind, arm.unit)
+        (arm.kind, arm.unit or 0)
         for arm in results.ablation.arms
         if arm.kind in {ArmKind.UNIT, ArmKind.UP_TO}
         and arm.blocks == (plan.name,)
         and can_be_cut(results, arm.id)
     }
-    units = {unit for kind, unit in cut if kind is ArmKind.UNIT and unit is not None}
-    if plan.parts is Parts.RANKED:
-        length = _length(results.ablation, plan)
-        last = min((unit for kind, unit in cut if kind is ArmKind.UP_TO and unit is not None), default=length)
-        # To leave out the last one kept as well was measured, and is not free.
-        units = {unit for unit in units if unit < last} | set(range(last + 1, length + 1))
-    return [unit_id(plan.name, unit) for unit in sorted(units)]
+    length = _length(results.ablation, plan)
+    last = min((unit for kind, unit in cut if kind is ArmKind.UP_TO), default=length)
+    return {unit for kind, unit in cut if kind is ArmKind.UNIT}, set(range(last + 1, length + 1))
 
 
 def _length(ablation: Ablation, plan: BlockPlan) -> int:
-    """The largest number of units that a ranked block has in a case."""
-    ranks = [
-        arm.unit or 0 for arm in ablation.arms if arm.kind is ArmKind.UP_TO and arm.blocks == (plan.name,)
+    """The largest number of units that a block has in a case, 1 where it is not taken apart."""
+    units = [
+        arm.unit or 0 for arm in ablation.arms if arm.kind is ArmKind.UNIT and arm.blocks == (plan.name,)
     ]
-    return 1 + max(ranks, default=0)
+    return max(units, default=1)
+
+
+def kept_ranks(ablation: Ablation, left_out: Collection[str]) -> dict[str, int]:
+    """By ranked block of which something is left out down to its last unit the rank after which nothing is kept."""
+    return {
+        plan.name: last
+        for plan in ablation.blocks
+        if plan.parts is Parts.RANKED and plan.name not in left_out
+        for length in [_length(ablation, plan)]
+        if (last := _last_kept(_numbers(plan, left_out), length)) < length
+    }
+
+
+def _numbers(plan: BlockPlan, left_out: Collection[str]) -> list[int]:
+    """The units of a block that are left out, counted from 1."""
+    return sorted(int(one.rpartition("/")[2]) for one in left_out if one.rpartition("/")[0] == plan.name)
+
+
+def _last_kept(units: Collection[int], length: int) -> int:
+    last = length
+    while last in units:
+        last -= 1
+    return last
 
 
 def parts(ablation: Ablation, left_out: Sequence[str]) -> list[Part]:
@@ -116,7 +165,7 @@ def parts(ablation: Ablation, left_out: Sequence[str]) -> list[Part]:
             arm = ids[ArmKind.WITHOUT, name, None]
             found.append(Part(plan.name, name, (arm,), arm))
             continue
-        units = sorted(int(one.rpartition("/")[2]) for one in left_out if one.rpartition("/")[0] == plan.name)
+        units = _numbers(plan, left_out)
         if not units:
             continue
         keys = [(ArmKind.UNIT, unit) for unit in units]
@@ -132,9 +181,7 @@ def parts(ablation: Ablation, left_out: Sequence[str]) -> list[Part]:
 
 def _ranked_keys(units: Sequence[int], length: int) -> list[tuple[ArmKind, int]]:
     """The arms that left these units out: the last ones together, each other alone."""
-    last = length
-    while last in units:
-        last -= 1
+    last = _last_kept(units, length)
     alone = [(ArmKind.UNIT, unit) for unit in units if unit <= last]
     return alone + [(ArmKind.UP_TO, last)] * (last < length)
 
@@ -223,6 +270,7 @@ def _interaction(
     falls_short = all(map(_is_above_zero, (shortfall(results, left_out), drop, excess)))
     return Interaction(
         blocks=blocks,
+        arm=together,
         lost=gone,
         drop=drop,
         excess=excess,

@@ -1,4 +1,4 @@
-"""The upper end of a drop: what the cases that were lost allow, however little resamples of them vary. Pure functions."""
+"""The ends of a drop: what the cases that were lost allow, however little resamples of them vary. Pure functions."""
 
 import math
 from collections.abc import Sequence
@@ -26,6 +26,11 @@ class Group:
         return cls(n, weight, lost / n, gained / n)
 
     @property
+    def is_unvaried(self) -> bool:
+        """Whether all of them came out alike, so that resamples of them know nothing."""
+        return (self.lost, self.gained) in {(0.0, 0.0), (1.0, 0.0), (0.0, 1.0)}
+
+    @property
     def most(self) -> float:
         """The largest share that can be lost: the exact bound, at most 1."""
         return share_bound(min(self.lost * self.size, self.size), self.size)
@@ -51,12 +56,14 @@ def allowed(drop: Estimate, groups: Sequence[Group]) -> Estimate:
 
     Without weights the upper end is nowhere below the exact bound on the share of lost cases, less the share of gained
     ones. With weights it is nowhere below what cases without any loss allow, and nowhere above what is possible:
-    the weighted mean of the bounds by group. Where nothing varied either end is what such cases without a change allow.
+    the weighted mean of the bounds by group; and the lower end is at least as far down as the groups allow in which
+    nothing varied. Where nothing varied at all either end is what such cases without a change allow.
     """
     found = widened(drop, unseen(groups))
     if len(groups) == 1:
         return reaching(found, _least(groups))
-    return reaching(found, _least(groups), sum(group.weight * group.most for group in groups))
+    found = reaching(found, _least(groups), sum(group.weight * group.most for group in groups))
+    return found if found.low is None else replace(found, low=min(found.low, _lowest(drop.estimate, groups)))
 
 
 def with_cases(drop: Estimate, groups: Sequence[Group], n: int) -> Estimate:
@@ -72,7 +79,17 @@ def with_cases(drop: Estimate, groups: Sequence[Group], n: int) -> Estimate:
     if math.isclose(drop.high, _least(groups)):
         # The end is what the cases allow and not that of resamples, which lies below it.
         high = drop.estimate
+    if math.isclose(drop.low, _lowest(drop.estimate, groups)):
+        low = drop.estimate
     return allowed(Estimate(drop.estimate, low, high, n), more)
+
+
+def _lowest(estimate: float, groups: Sequence[Group]) -> float:
+    """What a lower end is not above where there are weights: of groups that did not vary more may do better."""
+    unvaried = [group for group in groups if group.is_unvaried]
+    if len(groups) == 1 or not unvaried:
+        return estimate
+    return max(-1.0, estimate - unseen(unvaried))
 
 
 def _least(groups: Sequence[Group]) -> float:

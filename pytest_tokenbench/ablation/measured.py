@@ -9,7 +9,14 @@ import numpy as np
 
 from pytest_tokenbench import statistics
 from pytest_tokenbench.ablation.design import Ablation, ArmKind, Parts
-from pytest_tokenbench.ablation.findings import Finding, Ruled, rule
+from pytest_tokenbench.ablation.findings import (
+    UNMEASURED_STRESS,
+    Finding,
+    Ruled,
+    no_room_on_stress,
+    reaches,
+    rule,
+)
 from pytest_tokenbench.ablation.losses import Group, allowed
 from pytest_tokenbench.distributions import unseen_bound
 from pytest_tokenbench.records import Decision, Observation, Question, Status
@@ -166,6 +173,11 @@ class Measured(Results):
         found: FloatArray = whole * sizes / np.maximum(sizes.sum(axis=1, keepdims=True), 1e-9)
         return found
 
+    def tokens_of_unit(self, block: str, unit: int) -> FloatArray:
+        """By case the tokens of one unit of a block, counted from 1, (cases,): none where a case has not so many."""
+        tokens = self.unit_tokens(block)
+        return tokens[:, unit - 1] if unit <= tokens.shape[1] else 0.0 * self.tokens_of(block)
+
     def _units_measured(self, block: str, words: FloatArray) -> FloatArray:
         """By case what leaving out each unit alone saves, from the arms within a block, NaN where not measured."""
         parts = next(plan.parts for plan in self.ablation.blocks if plan.name == block)
@@ -194,7 +206,7 @@ class Measured(Results):
         if not both.any() or np.mean(below[both]) <= 0:
             raise Unavailable(f"{what}: no case has the tokens that it rests on")
         above, below = np.where(both, above, np.nan), np.where(both, below, np.nan)
-        our_samples, their_samples = self._drawn(above, below)
+        our_samples, their_samples = self.resampled(above, below)
         with np.errstate(divide="ignore", invalid="ignore"):
             samples = our_samples / their_samples
             return self._finite(float(np.nanmean(above) / np.nanmean(below)), samples, above)
@@ -203,7 +215,7 @@ class Measured(Results):
         """The mean of a column that was made from measured ones, with its interval."""
         if np.isnan(column).all():
             raise Unavailable(f"{what}: no case has all that it rests on")
-        (samples,) = self._drawn(column)
+        (samples,) = self.resampled(column)
         return self._interval(float(np.nanmean(column)), samples, column)
 
     def stratified(self, strata: Mapping[str, FloatArray], weights: Mapping[str, float]) -> Estimate:
@@ -222,9 +234,11 @@ class Measured(Results):
         if drop.low is None or drop.high is None:
             return found
         scale = _POINTS_PER_1000 / float(np.nanmean(tokens[~np.isnan(drops)]))
-        if not isinstance(drop, Unvaried) or drop.estimate:
+        if not isinstance(drop, Unvaried):
             return reaching(found, drop.high * scale)
-        return Unvaried(found.estimate, drop.low * scale, drop.high * scale, found.n)
+        ends = [end for end in (found.low, found.high) if end is not None]
+        low, high = min([drop.low * scale, *ends]), max([drop.high * scale, *ends])
+        return Unvaried(found.estimate, low, high, found.n)
 
     def floor(self) -> Estimate:
         """The churn floor: how often a case comes out otherwise when the base is asked again.
@@ -293,17 +307,34 @@ class Measured(Results):
         """
         return self.level(RIGHT, self.baseline).estimate
 
-    def clears_stress(self, arm: str) -> bool | None:
+    def is_clear_of_stress(self, arm: str) -> bool | None:
         """Whether the drop on the stress cases is below the threshold, None where that cannot be told."""
+        return self._on_stress(arm)[0]
+
+    def why_stress_is_open(self, arm: str) -> str | None:
+        """Why it cannot be told of an arm whether it clears the stress cases, None where it can or there are none."""
+        return self._on_stress(arm)[1]
+
+    def _on_stress(self, arm: str) -> tuple[bool | None, str | None]:
+        """Whether an arm clears the stress cases, or why that is not known."""
         if self.stress is None:
-            return None
-        ways = self.stress._ways(self._pair_behind(arm))  # noqa: SLF001  # of the same class
+            return None, None
+        stress = self.stress
         try:
-            drops = [self.stress.drop_of(arm), *(self.stress.counting(way).drop_of(arm) for way in ways)]
-            below = {drop.estimate < self.ablation.threshold for drop in drops}
+            views = [stress, *map(stress.counting, stress._ways(self._pair_behind(arm)))]  # noqa: SLF001  # of the same class
+            no_room = [no_room_on_stress(view.base, self.ablation.threshold) for view in views]
+            if all(no_room):
+                return None, no_room[0]
+            told = {view._stays_below(arm) for view in views}  # noqa: SLF001  # of the same class
         except Unavailable:
+            return None, UNMEASURED_STRESS
+        return (told.pop(), None) if len(told) == 1 else (None, UNMEASURED_STRESS)
+
+    def _stays_below(self, arm: str) -> bool | None:
+        """Whether the drop is below the threshold, None where so few cases are right that none could reach it."""
+        if no_room_on_stress(self.base, self.ablation.threshold):
             return None
-        return below.pop() if len(below) == 1 else None
+        return not reaches(self.drop_of(arm).estimate, self.ablation.threshold)
 
     @property
     def why_no_stress(self) -> str:

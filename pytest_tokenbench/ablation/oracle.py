@@ -181,9 +181,10 @@ def _kept_of(results: Measured, plan: BlockPlan, whole: together.Together, *, co
         return down_to_gold(results, plan.name, shape[1])
     back = np.array([unit_id(plan.name, at + 1) in whole.put_back for at in range(shape[1])], dtype=bool)
     units = None if plan.parts is Parts.WHOLE else load_bearing(results, plan)
-    if not units and not back.any():
-        return every
+    # A unit that none but stress cases have is kept of no main case.
     bears = np.array([at + 1 in (units or ()) for at in range(shape[1])], dtype=bool)
+    if not (bears | back).any():
+        return every
     every[:, ~(bears | back)] = False
     return every
 

@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from pytest_tokenbench.ablation import composition, oracle, reweighting, selector, stages, together
+from pytest_tokenbench.ablation.claim_words import no_room
 from pytest_tokenbench.ablation.design import Ablation, ArmKind, ArmPlan, BlockPlan, Parts
 from pytest_tokenbench.ablation.findings import Finding, refusal
 from pytest_tokenbench.ablation.measured import RIGHT, TOKENS, Measured
 from pytest_tokenbench.figures import Json, figure
+from pytest_tokenbench.records import Status
 from pytest_tokenbench.results import Unavailable
 from pytest_tokenbench.statistics import FloatArray
 
@@ -28,6 +30,7 @@ def build(ablation: Ablation, results: Measured) -> Json:
         "sha256": ablation.sha256,
         "threshold": ablation.threshold,
         "baseline": base,
+        "stress_baseline": _stress_base(results),
         "production": ablation.production,
         "covers": reweighting.covered(results) if len(ablation.production) == 1 else None,
         "slices": _slices(results),
@@ -56,25 +59,20 @@ def _slices(results: Measured) -> list[Json]:
 
 def _block(plan: BlockPlan, results: Measured) -> Json:
     arm = results.without(plan.name)
-    found = results.ruled(arm)
     return {
         "name": plan.name,
         "parts": str(plan.parts),
         "tokens": figure(lambda: results.saved(arm)),
         "share": _share(plan.name, results),
         "drop": figure(lambda: results.drop_of(arm)),
-        "verdict": str(found.finding),
-        "reason": found.reason,
-        "n_to_decide": found.n_to_decide,
-        "stress_drop": _on_stress(arm, results),
-        "clears_stress": results.clears_stress(arm),
-        **_reweighted(arm, results),
+        **_found(arm, results),
         "per_1000_tokens": figure(lambda: results.per_1000_tokens(plan.name)),
         "prefill_saved": figure(lambda: results.saved(arm, "prefill_s")),
         "filler": _filler(plan.name, results),
         "units": [_unit(one, results) for one in _asked(plan, ArmKind.UNIT, results)],
         "ranks": [_rank(one, results) for one in _asked(plan, ArmKind.UP_TO, results)],
         "not_decomposed": _not_decomposed(plan, results),
+        "units_stand_in": plan.name in composition.stand_ins(results),
     }
 
 
@@ -87,11 +85,35 @@ def _share(block: str, results: Measured) -> float | None:
         return None
 
 
-def _on_stress(arm: str, results: Measured) -> Json:
-    if results.stress is None:
-        return {"unavailable": results.why_no_stress}
+def _found(arm: str, results: Measured) -> Json:
+    """What came out of leaving something out: on the main cases, on the stress cases and with production's shares."""
+    found = results.ruled(arm)
+    return {
+        "verdict": str(found.finding),
+        "reason": found.reason,
+        "n_to_decide": found.n_to_decide,
+        **_on_stress(arm, results),
+        **_reweighted(arm, results),
+    }
+
+
+def _stress_base(results: Measured) -> Json:
+    """The accuracy with every block on the stress cases."""
     stress = results.stress
-    return figure(lambda: stress.drop_of(arm))
+    if stress is None:
+        return {"unavailable": results.why_no_stress}
+    return figure(lambda: stress.level(RIGHT, stress.baseline))
+
+
+def _on_stress(arm: str, results: Measured) -> Json:
+    """What comes out on the stress cases; `stress_note` says why it is not known whether they are cleared."""
+    stress = results.stress
+    none = {"unavailable": results.why_no_stress}
+    return {
+        "stress_drop": none if stress is None else figure(lambda: stress.drop_of(arm)),
+        "clears_stress": results.is_clear_of_stress(arm),
+        "stress_note": results.why_stress_is_open(arm),
+    }
 
 
 def _reweighted(arm: str, results: Measured) -> Json:
@@ -119,40 +141,28 @@ def _filler(block: str, results: Measured) -> Json:
 
 
 def _asked(plan: BlockPlan, kind: ArmKind, results: Measured) -> list[ArmPlan]:
-    """The arms within a block that were asked."""
+    """The arms within a block that were asked, with those that have no finding for want of some trials."""
     arms = [arm for arm in results.ablation.arms if arm.kind is kind and arm.blocks == (plan.name,)]
-    return [arm for arm in arms if results.ruled(arm.id).finding is not Finding.NOT_MEASURED]
+    both = [results] if results.stress is None else [results, results.stress]
+    return [arm for arm in arms if any(one.statuses(arm.id)[Status.OK] for one in both)]
 
 
 def _unit(arm: ArmPlan, results: Measured) -> Json:
     (block,) = arm.blocks
-    place = (arm.unit or 1) - 1
-    found = results.ruled(arm.id)
     return {
         "unit": arm.unit,
-        "tokens": figure(lambda: results.mean_of(results.unit_tokens(block)[:, place], block)),
+        "tokens": figure(lambda: results.mean_of(results.tokens_of_unit(block, arm.unit or 1), block)),
         "drop": figure(lambda: results.drop_of(arm.id)),
-        "verdict": str(found.finding),
-        "reason": found.reason,
-        "n_to_decide": found.n_to_decide,
-        "stress_drop": _on_stress(arm.id, results),
-        "clears_stress": results.clears_stress(arm.id),
-        **_reweighted(arm.id, results),
+        **_found(arm.id, results),
     }
 
 
 def _rank(arm: ArmPlan, results: Measured) -> Json:
-    found = results.ruled(arm.id)
     return {
         "to": arm.unit,
         "drop": figure(lambda: results.drop_of(arm.id)),
-        "verdict": str(found.finding),
-        "reason": found.reason,
-        "n_to_decide": found.n_to_decide,
         "tokens_saved": figure(lambda: results.saved(arm.id)),
-        "stress_drop": _on_stress(arm.id, results),
-        "clears_stress": results.clears_stress(arm.id),
-        **_reweighted(arm.id, results),
+        **_found(arm.id, results),
     }
 
 
@@ -183,19 +193,16 @@ def _composed(results: Measured) -> Json:
     whole = together.of(results)
     return {
         "left_out": list(parts),
-        "verdict": str(whole.ruled.finding),
-        "reason": whole.ruled.reason,
-        "n_to_decide": whole.ruled.n_to_decide,
-        "clears_stress": whole.clears_stress,
+        "kept_ranks": composition.kept_ranks(results.ablation, parts),
+        **_found(arm, results),
         "holds": whole.holds,
         "note": whole.note,
+        "caveat": whole.caveat,
         "drop": figure(lambda: results.drop_of(arm)),
         "predicted": _mean(predicted + 0 * results.drops(arm)),
         "shortfall": figure(lambda: composition.shortfall(results, parts)),
         "tokens_saved": figure(lambda: results.saved(arm)),
         "share_saved": _share_saved(arm, results),
-        "stress_drop": _on_stress(arm, results),
-        **_reweighted(arm, results),
         "lost": [_case(case, results) for case in lost],
         "lost_by_slice": _by_slice(lost, results),
         "pairs": [
@@ -209,6 +216,7 @@ def _composed(results: Measured) -> Json:
 
 def _interaction(found: composition.Interaction) -> Json:
     return {
+        "arm": found.arm,
         "lost": list(found.lost),
         "redundant": found.redundant,
         "drop": figure(lambda: found.drop),
@@ -249,7 +257,11 @@ def _fraction(results: Measured) -> Json:
     except Unavailable as reason:
         return {"unavailable": str(reason)}
     whole = together.of(results)
-    back: Json = {"put_back": list(whole.put_back), "put_back_note": whole.note if whole.put_back else None}
+    back: Json = {
+        "put_back": list(whole.put_back),
+        "put_back_note": whole.note if whole.put_back else None,
+        "caveat": whole.caveat,
+    }
     return found | _means(found, tokens, "needed_tokens") | back
 
 
@@ -281,6 +293,8 @@ def _selecting(arm: ArmPlan, results: Measured) -> Json:
         "recovered": figure(lambda: selector.recovered(results, arm)),
         "drop": figure(lambda: selector.lost(results, arm)),
         "saved_tokens": figure(lambda: results.saved(arm.id)),
+        **_on_stress(arm.id, results),
+        **_reweighted(arm.id, results),
     }
 
 
@@ -295,6 +309,9 @@ def _mean(column: FloatArray) -> float | None:
 def _notes(made: Json, results: Measured) -> list[str]:
     """What to know when reading the figures, each only where it applies."""
     found = []
+    room = no_room(made["baseline"].get("estimate", 1.0))
+    if room is not None and not made["refused"]:
+        found.append(room)
     if results.ablation.quick and "drop" in made["composed"]:
         found.append(
             "quick look: the composed arm leaves out what lost less than the threshold in these few cases, and not what "

@@ -1,15 +1,16 @@
 """What a hypothesis over an ablation may ask for: each figure leaves its evidence, as in any other study."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Self
 
-from pytest_tokenbench.ablation import composition, oracle, reweighting, selector, stages
+from pytest_tokenbench.ablation import composition, oracle, reweighting, selector, stages, together
 from pytest_tokenbench.ablation.design import ArmKind
-from pytest_tokenbench.ablation.findings import Finding
+from pytest_tokenbench.ablation.findings import Finding, Ruled
 from pytest_tokenbench.ablation.measured import RIGHT, TOKENS, Measured
 from pytest_tokenbench.records import Bound
 from pytest_tokenbench.results import Figure, Unavailable
+from pytest_tokenbench.statistics import Estimate
 
 
 class AblationResults(Measured):
@@ -55,13 +56,57 @@ class AblationResults(Measured):
         """
         arm = self._arm(block)
         found = self.ruled(arm)
-        if found.finding in {Finding.NOT_MEASURED, Finding.REFUSED}:
-            raise Unavailable(f"{block} has no verdict: {found.reason}")
+        return self._verdict_of(block, found, f"drop under {arm}", lambda: self.drop_of(arm))
+
+    def reweighted_verdict(self, block: str) -> str:
+        """As `verdict`, with production's shares of the slices.
+
+        Raises:
+            Unavailable: As there, or there are no such shares.
+        """
+        arm = self._arm(block)
+        drop = reweighting.drop(self, arm)
+        found = reweighting.ruled(self, arm) or Ruled(
+            Finding.NOT_MEASURED, "no case of production's slices was measured"
+        )
+        return self._verdict_of(block, found, f"drop under {arm} at production's shares", lambda: drop)
+
+    def clears_stress(self, block: str) -> bool:
+        """Whether the drop on the stress cases stays below the threshold, by its estimate.
+
+        Raises:
+            Unavailable: There are no stress cases, or it is not known: trials are missing, or too few of the cases are
+                right with every block for a drop to reach the threshold.
+        """
+        arm = self._arm(block)
+        if self.stress is None:
+            raise Unavailable(self.why_no_stress)
+        found = self.is_clear_of_stress(arm)
+        if found is None:
+            raise Unavailable(
+                f"whether {arm} clears the stress cases is not known: {self.why_stress_is_open(arm)}"
+            )
+        self._told(f"drop under {arm} on the stress cases", self.stress.drop_of(arm))
+        self._compared(Bound("estimate", "<", self.ablation.threshold))
+        return found
+
+    def composition_holds(self) -> bool:
+        """Whether all that came out removable can go together, as the claim has it.
+
+        It came out removable as one, clears the stress cases, and is neither needed with production's shares nor open
+        with them for want of trials.
+
+        Raises:
+            Unavailable: Nothing is left out together, or trials are missing or tell nothing that it depends on.
+        """
+        self._left_out()
+        found = together.of(self)
+        if found.holds is None or not found.is_known:
+            raise Unavailable(f"whether what came out removable can go together is not known: {found.note}")
+        arm = self.arm(ArmKind.COMPOSED)
         self._told(f"drop under {arm}", self.drop_of(arm))
-        threshold = self.ablation.threshold
-        ends = (Bound("low", ">=", threshold), Bound("high", "<", threshold))
-        self.evidence[-1] = replace(self.evidence[-1], bounds=ends)
-        return str(found.finding)
+        self._compared(Bound("high", "<", self.ablation.threshold))
+        return found.holds
 
     def churn_floor(self) -> Figure:
         """How often a case comes out otherwise when every block is sent once more."""
@@ -147,6 +192,19 @@ class AblationResults(Measured):
         found = selector.recovered(self, plan)
         self._rest_on(TOKENS, self.baseline, arm, *(self.without(block) for block in plan.blocks))
         return self._told(f"share of the oracle's saving recovered by {arm}", found)
+
+    def _verdict_of(self, block: str, found: Ruled, name: str, drop: Callable[[], Estimate]) -> str:
+        """A finding, with the drop that it rests on as evidence."""
+        if found.finding in {Finding.NOT_MEASURED, Finding.REFUSED}:
+            raise Unavailable(f"{block} has no verdict: {found.reason}")
+        self._told(name, drop())
+        threshold = self.ablation.threshold
+        self._compared(Bound("low", ">=", threshold), Bound("high", "<", threshold))
+        return str(found.finding)
+
+    def _compared(self, *bounds: Bound) -> None:
+        """Notes what the evidence that was left last was compared with."""
+        self.evidence[-1] = replace(self.evidence[-1], bounds=bounds)
 
     def _arm(self, name: str) -> str:
         blocks = [plan.name for plan in self.ablation.blocks]

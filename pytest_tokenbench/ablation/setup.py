@@ -2,13 +2,14 @@
 
 import datetime as dt
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pytest_tokenbench import locking, machine, prompting, resume, run_folder, trial
-from pytest_tokenbench.ablation import together
+from pytest_tokenbench.ablation import composition, together
 from pytest_tokenbench.ablation.arms import Arm
+from pytest_tokenbench.ablation.claim_words import by_rank
 from pytest_tokenbench.ablation.design import ArmKind
 from pytest_tokenbench.ablation.findings import Finding
 from pytest_tokenbench.ablation.requests import Requests
@@ -43,8 +44,9 @@ class Cut:
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """The blocks and units that the reduced prompt does without."""
-        return self.reduced.decision.left_out if self.reduced.decision else ()
+        """The blocks and units that the reduced prompt does without; what follows a rank is one, however long it is."""
+        left_out = self.reduced.decision.left_out if self.reduced.decision else ()
+        return by_rank(left_out, self.reduced.kept_ranks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +93,7 @@ def cut_of(run: Run, folder: Path) -> Cut:
     if decision.needless is not None:
         raise RunError(f"{folder}: leaves out nothing: {printable(decision.needless)}")
     blocks = tuple(plan.name for plan in record.ablation.blocks)
-    unknown = [
-        name for name in decision.left_out if name.rpartition("/")[0] not in blocks and name not in blocks
-    ]
+    unknown = [name for name in decision.left_out if name not in blocks and not _is_unit(name, blocks)]
     if unknown or not decision.left_out:
         named = ", ".join(map(printable, unknown)) or "nothing"
         raise RunError(
@@ -103,7 +103,15 @@ def cut_of(run: Run, folder: Path) -> Cut:
         record.ablation, record.questions, run.observations, record.repeats, run.decisions
     )
     failures = tuple(_failures(results, composed.id))
-    return Cut(folder.absolute().name, record, full, composed.decided(decision), blocks, failures)
+    # Requests may have more passages than any case of the set.
+    ranks = composition.kept_ranks(record.ablation, decision.left_out)
+    reduced = replace(composed, kept_ranks=ranks).decided(decision)
+    return Cut(folder.absolute().name, record, full, reduced, blocks, failures)
+
+
+def _is_unit(name: str, blocks: Collection[str]) -> bool:
+    block, _, number = name.rpartition("/")
+    return block in blocks and number.isdecimal()
 
 
 def _failures(results: AblationResults, composed: str) -> Iterator[str]:
@@ -121,8 +129,14 @@ def _failures(results: AblationResults, composed: str) -> Iterator[str]:
         in_production = together.against_in_production(results, composed)
         if in_production is not None:
             yield f"in the run this cut, with production's shares, {in_production}"
-    if results.clears_stress(composed) is False:
+        undecided = together.open_in_production(results, composed)
+        if undecided is not None:
+            yield f"in the run this cut {undecided}"
+    if results.is_clear_of_stress(composed) is False:
         yield "in the run this cut failed on the stress cases"
+    why = results.why_stress_is_open(composed)
+    if why is not None:
+        yield f"in the run it is not known of this cut whether it clears the stress cases: {why}"
 
 
 def setup_of(cut: Cut, requests: Requests, model: ModelInfo) -> Setup:

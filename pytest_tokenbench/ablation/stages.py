@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from pytest_tokenbench.ablation import composition, reweighting
+from pytest_tokenbench.ablation import claim_words, composition, reweighting
 from pytest_tokenbench.ablation.design import Ablation, ArmKind, ArmPlan
-from pytest_tokenbench.ablation.findings import Finding
+from pytest_tokenbench.ablation.findings import UNMEASURED_STRESS, Finding
 from pytest_tokenbench.ablation.measured import TOKENS, Measured
 from pytest_tokenbench.records import Decision, Status
 from pytest_tokenbench.results import Unavailable
@@ -111,12 +111,26 @@ def _composed(results: Measured, arm: ArmPlan) -> Decision:
         return Decision(arm.id, needless=f"what is removable is not known: trials of {lacking} are missing")
     if results.ablation.quick:
         return Decision(arm.id, needless="without any block more was lost than the threshold allows")
+    standing_in = composition.stand_ins(results)
+    if standing_in:
+        told = "; ".join(map(claim_words.standing_in, standing_in))
+        return Decision(arm.id, needless=f"nothing can be left out together: {told}")
     clear = "" if results.stress is None else " and clear of the stress cases"
     weighed = " and is not needed with production's shares" if _is_forbidden(results) else ""
+    no_room = _without_room(results)
     return Decision(
         arm.id,
-        needless=f"no block and no unit came out removable{clear}{weighed}: there is nothing to leave out",
+        needless=f"no block and no unit came out removable{clear}{weighed}: there is nothing to leave out{no_room}",
     )
+
+
+def _without_room(results: Measured) -> str:
+    """That the stress cases keep everything from being cut, since so few of them are right; empty where they do not."""
+    arms = [arm.id for arm in results.ablation.arms if arm.kind in _LEAVING_OUT]
+    removable = [arm for arm in arms if results.ruled(arm).finding is Finding.REMOVABLE]
+    reasons = {reason for arm in removable if (reason := results.why_stress_is_open(arm)) is not None}
+    reasons.discard(UNMEASURED_STRESS)
+    return f" ({'; '.join(sorted(reasons))})" if reasons else ""
 
 
 def _is_forbidden(results: Measured) -> bool:

@@ -13,9 +13,10 @@ from pytest_tokenbench.results import Unavailable
 class Together:
     """What the composed arm leaves out, its finding, and whether it clears the stress cases (None: not known, or none).
 
-    `holds` is True where it came out removable, clears them, and came out removable with production's shares too if the
-    study gives any; False where it did not, None where nothing is left out or that was not measured. `note` says why it
-    is not True. `put_back` is what came out removable piece by piece and yet is not shown to be able to go.
+    `holds` is True where it came out removable, clears them, and production's shares do not forbid it, as they do not
+    where it is undecided with them: `caveat` says so. It is False where it is not so, None where nothing is left out or
+    that was not measured. `note` says why it is not True, and `is_known` whether that is a finding and not want of one.
+    `put_back` is what came out removable piece by piece and yet is not shown to be able to go.
     """
 
     left_out: tuple[str, ...]
@@ -24,6 +25,8 @@ class Together:
     holds: bool | None
     note: str | None
     put_back: tuple[str, ...]
+    caveat: str | None = None
+    is_known: bool = False
 
     @property
     def is_open(self) -> bool:
@@ -39,14 +42,17 @@ def of(results: Measured) -> Together:
     except Unavailable as reason:
         found = Ruled(Finding.NOT_MEASURED, str(reason))
         return Together((), found, None, None, f"not checked: {reason}", ())
-    found, clears = results.ruled(arm), results.clears_stress(arm)
+    found, clears = results.ruled(arm), results.is_clear_of_stress(arm)
     back = _removable_alone(results, left_out)
     if found.finding is Finding.NOT_MEASURED:
         return Together(left_out, found, clears, None, f"not checked: {found.reason}", back)
     against = _against(results, arm, found, clears)
     if against is not None:
-        return Together(left_out, found, clears, holds=False, note=f"does not hold: {against}", put_back=back)
-    return Together(left_out, found, clears, holds=True, note=None, put_back=())
+        why, is_known = against
+        note = f"does not hold: {why}"
+        return Together(left_out, found, clears, holds=False, note=note, put_back=back, is_known=is_known)
+    caveat = open_in_production(results, arm)
+    return Together(left_out, found, clears, holds=True, note=None, put_back=(), caveat=caveat, is_known=True)
 
 
 def _removable_alone(results: Measured, left_out: tuple[str, ...]) -> tuple[str, ...]:
@@ -59,20 +65,28 @@ def _removable_alone(results: Measured, left_out: tuple[str, ...]) -> tuple[str,
     )
 
 
-def _against(results: Measured, arm: str, found: Ruled, clears: bool | None) -> str | None:
+def _against(results: Measured, arm: str, found: Ruled, clears: bool | None) -> tuple[str, bool] | None:
+    """Why the composed arm does not hold, and whether that is known of it; None where it holds."""
     if found.finding is not Finding.REMOVABLE:
-        return f"the composed arm {stages.came_out(found.finding)}; {found.reason}"
+        return f"the composed arm {stages.came_out(found.finding)}; {found.reason}", True
     if results.stress is not None and not clears:
-        said = (
-            "does not clear the stress cases" if clears is False else "was not measured on all stress cases"
-        )
-        return f"the composed arm {said}"
+        if clears is False:
+            return "the composed arm does not clear the stress cases", True
+        why = results.why_stress_is_open(arm)
+        return f"the composed arm is not known to clear the stress cases: {why}", False
     in_production = against_in_production(results, arm)
-    return None if in_production is None else f"with production's shares the composed arm {in_production}"
+    if in_production is None:
+        return None
+    its = reweighting.ruled(results, arm)
+    is_known = its is not None and its.finding is Finding.NEEDED
+    return f"with production's shares the composed arm {in_production}", is_known
 
 
 def against_in_production(results: Measured, arm: str) -> str | None:
-    """Why an arm is not shown to be free with production's shares, None where it is or the study gives none."""
+    """Why production's shares forbid what an arm leaves out, as they forbid single blocks; None where they do not.
+
+    They do where it is needed with them, or has no finding.
+    """
     if not results.ablation.production:
         return None
     try:
@@ -80,6 +94,14 @@ def against_in_production(results: Measured, arm: str) -> str | None:
     except Unavailable as reason:
         return f"has no finding: {reason}"
     found = reweighting.ruled(results, arm)
-    if found is None or found.finding is Finding.REMOVABLE:
+    if found is None or not reweighting.forbids(results, arm):
         return None
     return f"{stages.came_out(found.finding)}; {found.reason}"
+
+
+def open_in_production(results: Measured, arm: str) -> str | None:
+    """That an arm is undecided with production's shares, which forbids nothing, and why; None where it is not."""
+    found = reweighting.ruled(results, arm)
+    if found is None or found.finding is not Finding.UNDECIDED:
+        return None
+    return f"{stages.came_out(found.finding)} with production's shares; {found.reason}"

@@ -1,6 +1,6 @@
 """What an ablation found, as the tables and sentences that every report shows in this order."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pytest_tokenbench.reporting import ablation_blocks as blocks
@@ -82,9 +82,9 @@ def _with_shares(composed: Json) -> Iterator[tuple[str, str]]:
 
 def _finding(composed: Json) -> str:
     """What came out of leaving all of it out together: here, on the stress slice and with production's shares."""
-    clears = {True: "; clears the stress slice", False: "; does not clear the stress slice"}
-    stress = clears.get(composed["clears_stress"], "")
-    return f"together: {words.verdict(composed)}{stress}{words.in_production(composed)}"
+    told = f"together: {words.verdict(composed)}{words.stress(composed)}{words.in_production(composed)}"
+    undecided = "; that forbids nothing, and it is not shown to be free there" if composed["caveat"] else ""
+    return f"{told}{undecided}"
 
 
 def _gain(composed: Json) -> Iterator[str]:
@@ -149,7 +149,9 @@ def base(document: Json) -> str:
     if "estimate" not in accuracy:
         return f"with every block: not measured, since {wording.one_line(accuracy['unavailable'])}"
     counted = f", {wording.tokens(tokens)} tokens a prompt" if "estimate" in tokens else ""
-    return f"with every block: {wording.share(accuracy, interval=True)} right{counted}"
+    stress = document["ablation"]["stress_baseline"]
+    its = f"; of the stress slice {wording.share(stress, interval=True)}" if "estimate" in stress else ""
+    return f"with every block: {wording.share(accuracy, interval=True)} right{counted}{its}"
 
 
 def needed_fraction(made: Json) -> str:
@@ -159,6 +161,8 @@ def needed_fraction(made: Json) -> str:
         return f"needed fraction: not known, since {wording.one_line(its['unavailable'])}"
     counted = f"{its['needed_tokens']:,.0f} of {its['total_tokens']:,.0f} tokens"
     told = f"needed fraction: {words.percent(its)}, {counted}; a block that is undecided counts as needed"
+    if its["caveat"]:
+        told += f"; note: what it does without {wording.one_line(its['caveat'])}"
     back = its["put_back"]
     if not back:
         return told
@@ -180,24 +184,37 @@ def _selector(made: Json) -> Section:
     swept = made["selector"]
     if not swept:
         return Section("selector", "", sentences=("selector: no retrieval score was swept",))
+    beside = words.beside(swept)
     rows = tuple(
         (
             f"{one['score']:g} or more",
             wording.tokens(one["saved_tokens"]),
             words.percent(one["recovered"]),
             words.drop(one["drop"]),
+            *(words.drop(one[key]) for key in beside.values()),
         )
         for one in swept
     )
-    headings = ("score kept", "tokens saved", "of oracle's saving", "points lost [95%]")
+    headings = ("score kept", "tokens saved", "of oracle's saving", "points lost [95%]", *beside)
     sentences = words.absent(
         "share of the oracle's saving", [(f"{one['score']:g}", one["recovered"]) for one in swept]
     )
     sentences += words.absent("accuracy lost", [(f"{one['score']:g}", one["drop"]) for one in swept])
-    table = Table(headings, rows, dropped=("tokens saved",))
+    sentences += _clearing(swept)
+    table = Table(headings, rows, dropped=(*reversed(beside), "tokens saved"))
     return Section(
         "selector", "a selector that could ship: passages by retrieval score", table, tuple(sentences)
     )
+
+
+def _clearing(swept: Sequence[Json]) -> Iterator[str]:
+    """Which scores clear the stress slice."""
+    found: dict[str, list[str]] = {}
+    for one in swept:
+        told = words.stress(one).removeprefix("; ")
+        if told and "estimate" in one["drop"]:
+            found.setdefault(told, []).append(f"{one['score']:g}")
+    yield from (f"{words.listed(scores)} or more: {told}" for told, scores in found.items())
 
 
 def churn_floor(made: Json) -> str:

@@ -1,8 +1,10 @@
 """What an ablation found of its blocks and of what they are made of, as tables and sentences."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from pytest_tokenbench.ablation.claim_words import standing_in
 from pytest_tokenbench.reporting import ablation_words as words
 from pytest_tokenbench.reporting import wording
 from pytest_tokenbench.reporting.sections import Section, Table
@@ -39,17 +41,15 @@ def _rule(made: Json) -> str:
         f"needed: leaving it out loses {asked} points or more, by its whole interval; removable on this set: less, by "
         "its whole interval; a block's tokens have no say in it"
     )
-    decides = any(block["verdict"] == "undecided" for block in made["blocks"])
+    decides = any(block["n_to_decide"] for block in made["blocks"])
     return rule + ("; (n=...) is how many cases would decide" if decides else "")
 
 
 def _of_blocks(made: Json) -> Iterator[str]:
     """What the table does not say of a block: why there is no verdict, and where another one would be right."""
-    reasons: dict[str, list[str]] = {}
-    for block in made["blocks"]:
-        if block["reason"] and block["verdict"] in ("refused", "not measured") and not made["refused"]:
-            reasons.setdefault(f"{block['verdict']}: {block['reason']}", []).append(block["name"])
-    yield from (f"{words.listed(names)} {reason}" for reason, names in reasons.items())
+    if not made["refused"]:
+        yield from _without_verdict([(block["name"], block) for block in made["blocks"]])
+    yield from _open_on_stress([(block["name"], block) for block in made["blocks"]])
     for block in made["blocks"]:
         yield from _unclear(block["name"], block)
         if block["verdict"] == "removable" and block["clears_stress"]:
@@ -61,6 +61,25 @@ def _of_blocks(made: Json) -> Iterator[str]:
     # A drop that is not known at all is told by its verdict.
     tokens = [(block["name"], block["tokens"]) for block in made["blocks"] if "estimate" in block["drop"]]
     yield from words.absent("tokens", tokens)
+
+
+def _without_verdict(its: Sequence[tuple[str, Json]]) -> Iterator[str]:
+    """Why there is no verdict, a sentence for each reason."""
+    reasons: dict[str, list[str]] = {}
+    for name, made in its:
+        if made["reason"] and made["verdict"] in ("refused", "not measured"):
+            reasons.setdefault(f"{made['verdict']}: {wording.one_line(made['reason'])}", []).append(name)
+    yield from (f"{words.listed(names)} {reason}" for reason, names in reasons.items())
+
+
+def _open_on_stress(its: Sequence[tuple[str, Json]]) -> Iterator[str]:
+    """What is removable and not cut since the stress cases do not tell, a sentence for each reason."""
+    reasons: dict[str, list[str]] = {}
+    for name, made in its:
+        if made["verdict"] == "removable" and made["stress_note"]:
+            reasons.setdefault(wording.one_line(made["stress_note"]), []).append(name)
+    for reason, names in reasons.items():
+        yield f"{words.listed(names)}: not cut, since not known to clear the stress slice: {reason}"
 
 
 def _unclear(name: str, made: Json) -> Iterator[str]:
@@ -143,7 +162,9 @@ def taken_apart(block: Json) -> Iterator[Section]:
     if block["units"]:
         units = [(f"{name}/{unit['unit']}", unit["tokens"], unit) for unit in block["units"]]
         headings = ("left out", "tokens", "verdict")
-        yield _parts(f"units-{name}", f"{name}, one unit at a time left out", headings, units)
+        made = _parts(f"units-{name}", f"{name}, one unit at a time left out", headings, units)
+        told = (standing_in(name),) if block["units_stand_in"] else ()
+        yield replace(made, sentences=(*made.sentences, *told))
     if block["ranks"]:
         ranks = [(f"{name} to {rank['to']}", rank["tokens_saved"], rank) for rank in block["ranks"]]
         headings = ("kept", "tokens saved", "verdict of the rest")
@@ -164,24 +185,27 @@ def left_whole(made: Json) -> Iterator[Section]:
 def _parts(
     name: str, title: str, headings: tuple[str, str, str], its: Sequence[tuple[str, Json, Json]]
 ) -> Section:
+    beside = words.beside([found for _, _, found in its])
     rows = tuple(
         (
             part,
             wording.tokens(tokens),
             words.drop(found["drop"]),
             words.verdict(found),
-            words.drop(found["stress_drop"]),
+            *(words.drop(found[key]) for key in beside.values()),
         )
         for part, tokens, found in its
     )
     first, second, third = headings
     table = Table(
-        (first, second, "drop, points [95%]", third, "stress drop"),
+        (first, second, "drop, points [95%]", third, *beside),
         rows,
         words=(third,),
-        dropped=("stress drop", second),
+        dropped=(*reversed(beside), second),
     )
-    sentences = words.absent("tokens", [(part, tokens) for part, tokens, _ in its])
+    named = [(part, found) for part, _, found in its]
+    sentences = [*_without_verdict(named), *_open_on_stress(named)]
+    sentences += words.absent("tokens", [(part, tokens) for part, tokens, _ in its])
     for part, _, found in its:
         sentences += _unclear(part, found)
     return Section(name, title, table, tuple(sentences))

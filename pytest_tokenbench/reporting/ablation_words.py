@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from pytest_tokenbench.figures import is_unvaried
 from pytest_tokenbench.reporting import wording
 
 Json = Mapping[str, Any]
@@ -54,7 +55,7 @@ def _with_ends(figure: Json, form: Any, sign: str = "") -> str:
     text = f"{form(figure['estimate'])}{sign}"
     if figure["low"] is None:
         return f"{text} [no interval]"
-    flag = "!" if figure["zero_width"] else ""
+    flag = "!" if is_unvaried(figure) else ""
     return f"{text} [{form(figure['low'])}, {form(figure['high'])}]{flag}"
 
 
@@ -63,6 +64,8 @@ def verdict(made: Json) -> str:
     told = str(made["verdict"])
     if told != "undecided":
         return _VERDICTS.get(told, told)
+    if "estimate" in made.get("drop", {}) and made["drop"]["low"] is None:
+        return "undecided (no interval)"
     decides = made["n_to_decide"]
     return f"{_VERDICTS[told]} ({f'n={decides:,}' if decides else 'no n decides'})"
 
@@ -72,7 +75,11 @@ def reweighted_verdict(of: Json) -> str | None:
     told = of["reweighted_verdict"]
     if told is None:
         return None
-    made = {"verdict": told, "n_to_decide": of["reweighted_n_to_decide"]}
+    made = {
+        "verdict": told,
+        "n_to_decide": of["reweighted_n_to_decide"],
+        "drop": of.get("reweighted_drop", {}),
+    }
     return verdict(made).removesuffix(" on this set")
 
 
@@ -80,6 +87,23 @@ def in_production(made: Json) -> str:
     """The same as a sentence that goes on after others, empty where there is none."""
     told = reweighted_verdict(made)
     return "" if told is None else f"; {told} with production's shares of slices"
+
+
+def stress(made: Json) -> str:
+    """How it does on the stress slice as a sentence that goes on after others, empty where there is none."""
+    if made["clears_stress"] is None:
+        why = made["stress_note"]
+        return "" if why is None else f"; not known to clear the stress slice: {wording.one_line(why)}"
+    return "; clears the stress slice" if made["clears_stress"] else "; does not clear the stress slice"
+
+
+def beside(its: Sequence[Json]) -> dict[str, str]:
+    """The columns beside a drop that have a figure in any of these, by heading the key."""
+    return {
+        heading: key
+        for heading, key in (("stress drop", "stress_drop"), ("re-weighted drop", "reweighted_drop"))
+        if any("estimate" in one[key] for one in its)
+    }
 
 
 def left_out(names: Sequence[str]) -> str:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from pytest_tokenbench.figures import is_unvaried
 from pytest_tokenbench.reporting import ablation_words, wording
 from pytest_tokenbench.reporting.markdown import escape
 from pytest_tokenbench.reporting.sections import Table
@@ -156,7 +157,7 @@ def _notes(document: Json) -> list[str]:
     found += _remarks(document["remarks"], document["answer_tokens"])
     figures = [document["changed"]["share"], document["changed_bytes"]["share"]]
     figures += [made["share"] for values in document["slices"].values() for made in values.values()]
-    if any(one.get("zero_width") for one in figures):
+    if any(map(is_unvaried, figures)):
         found.append(
             "! marks a share that did not vary: its interval is what so many requests without an exception allow"
         )

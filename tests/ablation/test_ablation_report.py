@@ -117,7 +117,9 @@ class TestComposed:
         assert (pair["blocks"], pair["lost"]) == (["system", "tail"], list(made.RULES))
         assert (pair["drop"]["estimate"], pair["excess"]["estimate"]) == pytest.approx((4 / 40, 4 / 40))
         assert pair["free_alone"] is True
+        assert pair["arm"] == "pair-system-tail"
         (part,) = found["within"]
+        assert part["arm"] == "part-examples"
         assert (part["block"], part["lost"], part["redundant"]) == ("examples", list(made.EXAMPLES), True)
         assert (part["drop"]["estimate"], part["excess"]["estimate"]) == pytest.approx((6 / 40, 6 / 40))
 
@@ -204,6 +206,8 @@ class TestQuick:
         assert "estimate" in QUICK["needed_fraction"]
         assert "fraction" in QUICK["oracle"]
         (pair,) = QUICK["composed"]["pairs"]
+        # Two parts make up the composed arm, and no other was asked.
+        assert pair["arm"] == "composed"
         assert (pair["blocks"], pair["lost"], pair["redundant"]) == (
             ["system", "tail"],
             list(made.RULES),

@@ -256,6 +256,17 @@ class TestPointsPer1000Tokens:
         results = screened(lambda *_: False, tokens=lambda _case, arm: 800 if arm.id == "no-tail" else 1_000)
         assert results.points_per_1000_tokens("tail").high == pytest.approx(500 * EXACT)
 
+    def test_where_every_case_is_lost_it_is_as_uncertain_as_the_drop_however_the_tokens_vary(self):
+        results = screened(
+            lambda _case, arm: arm == "no-tail",
+            tokens=lambda case, arm: 800 - int(case.id[1:]) % 3 if arm.id == "no-tail" else 1_000,
+        )
+        found, drop = results.points_per_1000_tokens("tail"), results.drop("tail")
+        assert drop.low == pytest.approx(1 - EXACT)
+        assert found.low == pytest.approx(found.estimate * drop.low)
+        assert found.low < found.estimate < found.high
+        assert found.source.zero_width
+
     def test_a_block_without_tokens_has_none(self):
         with pytest.raises(Unavailable, match="accuracy per 1,000 tokens of tail"):
             screened(lambda *_: False).points_per_1000_tokens("tail")
@@ -331,8 +342,56 @@ class TestHypotheses:
             view.recovered("select-9"),
         ]
         assert [one.name for one in asked] == [evidence.measure for evidence in view.evidence]
-        assert view.in_doubt == set()
+        assert not view.in_doubt
         assert asked[2].estimate == pytest.approx(10 / 40)
+
+    def test_what_the_claim_says_can_be_asked_and_leaves_its_drop_as_evidence(self):
+        view = made.run().counting({})
+        assert view.composition_holds() is False
+        assert (view.clears_stress("tail"), view.clears_stress("passages")) == (True, False)
+        assert (view.reweighted_verdict("examples"), view.reweighted_verdict("no-tail")) == (
+            "needed",
+            "undecided",
+        )
+        below = (Bound("high", "<", 0.1),)
+        assert [(one.measure, one.bounds) for one in view.evidence] == [
+            ("drop under composed", below),
+            ("drop under no-tail on the stress cases", (Bound("estimate", "<", 0.1),)),
+            ("drop under no-passages on the stress cases", (Bound("estimate", "<", 0.1),)),
+            ("drop under no-examples at production's shares", (Bound("low", ">=", 0.1), *below)),
+            ("drop under no-tail at production's shares", (Bound("low", ">=", 0.1), *below)),
+        ]
+
+    @pytest.mark.parametrize(
+        ("ask", "reason"),
+        [
+            (lambda its: its.clears_stress("tail"), "a quick look asks no stress cases"),
+            (lambda its: its.reweighted_verdict("tail"), "the study gives no shares of production"),
+        ],
+    )
+    def test_what_there_is_none_of_is_unavailable(self, ask, reason):
+        plan = made.ablation(quick=True, production={})
+        with pytest.raises(Unavailable, match=reason):
+            ask(made.told(plan, CASES, lambda *_: True))
+
+    def test_where_nothing_is_left_out_together_nothing_can_hold(self):
+        none = screened(lambda _case, arm: arm.startswith("no-"), plan=made.ablation(quick=True))
+        with pytest.raises(Unavailable, match="without any block more was lost than the threshold allows"):
+            none.composition_holds()
+
+    def test_a_missing_stress_trial_makes_it_unknown_whether_the_composition_holds(self):
+        # Three stress cases: with one of them lost a third is, and with none nothing.
+        is_right = {"no-passages": False}
+        asked = [made.question(case) for case in made.MAIN + made.STRESS]
+        results = made.told(
+            made.ablation(production={}),
+            asked,
+            lambda case, arm: None if (arm.id, case.id) == ("composed", "s0") else is_right.get(arm.id, True),
+        )
+        assert results.is_clear_of_stress("composed") is None
+        found, reason = ruling(results, lambda its: check(its.composition_holds()))
+        assert found is Ruling.UNAVAILABLE
+        assert "it was not measured on all stress cases" in reason
 
     def test_what_is_compared_is_told(self):
         view = SCREENED.counting({})
@@ -353,7 +412,7 @@ class TestHypotheses:
         results = made.run(made.ablation(quick=True), broken=[("composed", "a00")])
         view = results.counting({})
         view.lost_cases()
-        assert view.in_doubt == {"composed"}
+        assert list(view.in_doubt) == ["composed"]
         assert ruling(results, lambda its: check(its.composed_drop().estimate < 0.11))[0] is (
             Ruling.UNAVAILABLE
         )

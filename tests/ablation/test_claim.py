@@ -16,7 +16,7 @@ PLAN = made.ablation()
 DOCUMENT = report.build(PLAN, made.run(PLAN))
 RECORD = made.record(PLAN)
 SCHEMA = Draft202012Validator(json.loads(claim.schema_text()))
-NO_STRESS_CASES = {"stress_cases": 0}
+NO_STRESS_CASES = {"stress_cases": 0, "stress_baseline": {"unavailable": "none"}}
 
 
 def faults(*found):
@@ -82,7 +82,7 @@ def test_the_words_of_the_needed_fraction_tell_why_each_block_counts():
     (needed, _) = claims(DOCUMENT, RECORD)
     assert needed.claim == (
         "Of the tokens of the prompt's blocks 100.0% count as needed. Leaving out any one of examples and passages costs "
-        "10 points or more. Each of system, examples/1, examples/2, examples/4, passages/3 and tail came out as costing "
+        "10 points or more. Each of system, examples/1, examples/2, examples/4, what follows passages rank 2 and tail came out as costing "
         "less than 10 points, and counts as needed all the same, since it is not shown that all of them can go together."
     )
 
@@ -234,7 +234,7 @@ class TestStress:
     def test_is_cleared_by_the_composed_arm_or_not(self):
         for clears in (True, False):
             told = self.told(with_composed(clears_stress=clears))
-            assert (told.cases, told.clears, told.note) == (3, clears, None)
+            assert (told.cases, told.baseline, told.clears, told.note) == (3, 1, clears, None)
 
     def test_is_said_to_have_no_cases(self):
         told = self.told(NO_STRESS_CASES)
@@ -246,8 +246,10 @@ class TestStress:
         assert told.note.startswith("a quick look asks no stress cases")
 
     def test_is_not_known_where_the_composed_arm_lacks_some(self):
-        told = self.told(with_composed(clears_stress=None))
-        assert told.note == "not known: the composed arm was not measured on all of them"
+        told = self.told(
+            with_composed(clears_stress=None, stress_note="it was not measured on all stress cases")
+        )
+        assert told.note == "not known: it was not measured on all stress cases"
 
 
 class TestProduction:

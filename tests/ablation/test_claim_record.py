@@ -49,10 +49,31 @@ PLAIN = Claim(
     composition_holds=True,
     composition_note=None,
     composed=Composed(0.05, 0.0, 0.1, 0.0),
-    stress=Stress(22, clears=True, note=None),
+    stress=Stress(22, 0.8, clears=True, note=None),
     production=Production(1.0, 0.06, 0.0, 0.12, "removable", None),
+    notes=(),
     coverage_gap=f"40 cases; {BESIDE_SLICES}.",
     quick=False,
+)
+NO_ROOM = (
+    "with every block 8.0% of the cases are right: no block can lose more than 8.0 points, so that "
+    '"removable" says little'
+)
+OPEN = (
+    "what can go together is undecided with production's shares of slices: these do not forbid it, and are not shown to "
+    "allow it"
+)
+STANDING_IN = (
+    "the units of passages came out removable one by one and none is cut by itself: they stand in for one another, since to leave out "
+    "all of them is to leave out passages, which is needed"
+)
+WITHOUT_ROOM = {"baseline": 0.08, "threshold": 0.05, "composed": Composed(0.01, 0.0, 0.04, 0.0)}
+WITHOUT_ROOM |= {"production": Production(1.0, 0.01, 0.0, 0.04, "removable", None)}
+UNDECIDED_THERE = {"production": Production(1.0, 0.06, 0.0, 0.2, "undecided", None)}
+STANDS_IN = {"blocks": replace(BLOCKS, stand_in=("passages",))}
+NOTHING_SHOWN = (
+    "not known: with every block 12.0% of the stress cases are right, so that no block can cost the threshold of 15.0 "
+    "points there"
 )
 NOT_HOLDING = {
     "composition_holds": False,
@@ -74,7 +95,7 @@ NEEDED = {
     "composition_holds": None,
     "composition_note": "not checked: there is nothing to leave out",
     "composed": None,
-    "stress": Stress(22, None, "not known: the composed arm was not measured"),
+    "stress": Stress(22, 0.8, None, "not known: the composed arm was not measured"),
     "production": Production(1.0, None, None, None, None, "the composed arm was not measured"),
 }
 NO_PRODUCTION = Production(None, None, None, None, None, "the study gives no shares of production")
@@ -83,7 +104,7 @@ NO_PRODUCTION = Production(None, None, None, None, None, "the study gives no sha
 def worded(**changes):
     """The plain claim with other numbers, and with the words that follow from these."""
     with pytest.raises(ValueError, match="says in words what its numbers say") as told:
-        replace(PLAIN, **changes)
+        replace(PLAIN, **changes, claim="-")
     words = str(told.value).partition("which is ")[2].rpartition(", and not ")[0]
     return replace(PLAIN, **changes, claim=words[1:-1].replace("\\'", "'"))
 
@@ -211,29 +232,56 @@ CONTRADICTIONS = [
     ({"composed": Composed(0.1, 0.0, 0.2, 0.0)}, "holds only where the composed drop's whole", False),
     ({"composed": Composed(0.1, None, None, 0.0)}, "holds only where the composed drop's whole", True),
     (of("stress", clears=False), "the stress cases are cleared", True),
-    ({"stress": Stress(22, None, "not known: some are missing")}, "the stress cases are cleared", True),
+    ({"stress": Stress(22, 0.8, None, "not known: some are missing")}, "the stress cases are cleared", True),
     ({"production": Production(1.0, 0.5, 0.4, 0.6, "needed", None)}, "production's shares do not", True),
     ({**NOT_HOLDING, "composed": PLAIN.composed}, "a composition holds where", False),
+    # What is to be told beside it.
+    ({"notes": ("all is well",)}, "notes are those that its numbers call for, which are ()", False),
+    ({**UNDECIDED_THERE, "notes": ()}, "notes are those that its numbers call for", True),
+    ({**STANDS_IN, "notes": ()}, "notes are those that its numbers call for", True),
+    ({"notes": (OPEN,)}, "notes are those that its numbers call for", True),
+    (of("blocks", stand_in=("tail",)), "whose units stand in for one another is needed", False),
     # The stress slice.
+    (of("stress", baseline=None), "only where a loss could show on them: not measured", True),
+    (of("stress", baseline=0.12), "only where a loss could show on them: with every block 12.0%", False),
+    (of("stress", baseline=1.2), "is a share from 0 to 1 or None", True),
+    ({**NEEDED, "stress": Stress(0, 0.5, None, NO_STRESS)}, "accuracy on stress cases takes some", True),
     (
-        {**of("blocks", fails_stress=()), "stress": Stress(0, clears=True, note=None)},
+        {
+            **NOT_HOLDING,
+            "composed": PLAIN.composed,
+            "stress": Stress(22, 0.12, None, "not known: it was not measured on all stress cases"),
+        },
+        "says why its stress cases show nothing",
+        False,
+    ),
+    (
+        {**of("blocks", fails_stress=()), "stress": Stress(0, None, clears=True, note=None)},
         "only where there are some",
         True,
     ),
-    ({"stress": Stress(22, clears=True, note="not known: why")}, "and only then", True),
-    ({**NEEDED, "stress": Stress(22, None, None)}, "says why it is not known", True),
-    ({**NEEDED, "stress": Stress(22, clears=True, note=None)}, "and the composed arm was measured", True),
-    ({**NEEDED, "stress": Stress(22, None, NO_STRESS)}, "begins 'not known: '", True),
-    ({**NEEDED, "stress": Stress(0, None, QUICK_STRESS)}, "'the set has no stress cases", True),
+    ({"stress": Stress(22, 0.8, clears=True, note="not known: why")}, "and only then", True),
+    ({**NEEDED, "stress": Stress(22, 0.8, None, None)}, "says why it is not known", True),
     (
-        {**NEEDED, "quick": True, "stress": Stress(0, None, NO_STRESS)},
+        {**NEEDED, "stress": Stress(22, 0.8, clears=True, note=None)},
+        "and the composed arm was measured",
+        True,
+    ),
+    ({**NEEDED, "stress": Stress(22, 0.8, None, NO_STRESS)}, "begins 'not known: '", True),
+    ({**NEEDED, "stress": Stress(0, None, None, QUICK_STRESS)}, "'the set has no stress cases", True),
+    (
+        {**NEEDED, "quick": True, "stress": Stress(0, None, None, NO_STRESS)},
         "'a quick look asks no stress cases",
         True,
     ),
     ({"quick": True}, "a quick look has none", True),
-    ({"stress": Stress(0, None, NO_STRESS)}, "fails the stress cases only where there are some", True),
+    ({"stress": Stress(0, None, None, NO_STRESS)}, "fails the stress cases only where there are some", True),
     # Production.
-    ({"production": replace(PLAIN.production, verdict="needed")}, "production's shares do not say", True),
+    (
+        {"production": replace(PLAIN.production, verdict="needed")},
+        "production's shares do not forbid it",
+        True,
+    ),
     ({**NOT_HOLDING, **of("production", verdict="needed")}, "follows from the drop's interval", False),
     ({"production": replace(PLAIN.production, note="none")}, "no note says why there is none", True),
     ({"production": replace(PLAIN.production, drop=None)}, "there is a note, and no interval", True),
@@ -267,6 +315,32 @@ def test_a_claim_that_lacks_or_contradicts_a_caveat_cannot_be_made(changes, mess
 def test_nor_does_it_fit_the_schema_where_that_can_tell(changes, message):
     assert SCHEMA.is_valid([as_json()])
     assert not SCHEMA.is_valid([as_json(**changes)]), message
+
+
+@pytest.mark.parametrize(
+    ("changes", "noted"),
+    [
+        (WITHOUT_ROOM, (NO_ROOM,)),
+        (UNDECIDED_THERE, (OPEN,)),
+        (STANDS_IN, (STANDING_IN,)),
+        (WITHOUT_ROOM | UNDECIDED_THERE | STANDS_IN, (NO_ROOM, OPEN, STANDING_IN)),
+        (NOT_HOLDING | UNDECIDED_THERE, ()),
+    ],
+    ids=["no room", "undecided in production", "units that stand in", "all of them", "none"],
+)
+def test_what_is_to_be_told_with_a_claim_cannot_be_left_out(changes, noted):
+    told = worded(**changes, notes=noted)
+    assert fit_the_schema([told])
+    for some in [noted[1:], noted[:-1], (*noted, "and more")] if noted else [("more",)]:
+        with pytest.raises(ValueError, match="notes are those that its numbers call for"):
+            replace(told, notes=some)
+
+
+def test_stress_cases_of_which_too_few_are_right_say_so_in_the_claim():
+    told = worded(
+        **NOT_HOLDING | {"composed": PLAIN.composed, "stress": Stress(22, 0.12, None, NOTHING_SHOWN)}
+    )
+    assert fit_the_schema([told])
 
 
 @pytest.mark.parametrize("changes", [NOT_HOLDING, NEEDED], ids=["does not hold", "not checked"])
@@ -340,6 +414,7 @@ def ablations(draw):
             "verdict": draw(verdicts),
             "clears_stress": draw(st.sampled_from([True, False, None])) if stress else None,
             "reweighted_verdict": draw(verdicts) if has_shares else None,
+            "units_stand_in": False,
         }
         for name in names
     ]
@@ -351,17 +426,22 @@ def ablations(draw):
         and (not stress or one["clears_stress"])
         and one["reweighted_verdict"] != "needed"
     ]
-    cut += [f"{one['name']}/2" for one in blocks if one["verdict"] == "needed" and draw(st.booleans())]
+    ranked = [one["name"] for one in blocks if one["verdict"] == "needed" and draw(st.booleans())]
+    cut += [f"{name}/{number}" for name in ranked for number in (2, 3)]
+    for one in blocks:
+        one["units_stand_in"] = one["verdict"] == "needed" and draw(st.booleans())
     composed, holds = {"unavailable": "nothing came out removable"}, None
     if cut:
         drop, again = draw(drops(n)), draw(drops(n))
         clears = draw(st.booleans()) if stress else None
         holds = found_on(drop, threshold) == "removable" and (not stress or clears)
-        holds = holds and (not has_shares or found_on(again, threshold) == "removable")
+        holds = holds and (not has_shares or found_on(again, threshold) != "needed")
         composed = {
             "drop": drop,
             "predicted": draw(st.floats(-3, 3)),
             "clears_stress": clears,
+            "stress_note": None,
+            "kept_ranks": dict.fromkeys(ranked, 1),
             "holds": holds,
             "note": None if holds else "does not hold: it is told why",
             "reweighted_drop": again if has_shares else {"unavailable": "the study gives no shares"},
@@ -377,7 +457,10 @@ def ablations(draw):
         "set": "made",
         "sha256": "ab" * 32,
         "threshold": threshold,
-        "baseline": _figure(draw(st.floats(threshold, 1, exclude_min=True)), 0.0, 1.0, n),
+        "baseline": _figure(draw(st.floats(threshold + 1e-6, 1)), 0.0, 1.0, n),
+        "stress_baseline": {"estimate": draw(st.floats(threshold + 1e-6, 1))}
+        if stress
+        else {"unavailable": "none"},
         "covers": draw(st.floats(0, 1)) if has_shares else None,
         "slices": [{"slice": "long", "production": 0.5, "cases": draw(st.integers(0, n))}] * has_shares,
         "churn_floor": draw(

@@ -62,6 +62,12 @@ def test_how_many_cases_decide_by_hand():
     assert "about 178 cases would decide" in rule(drop(0.08, 0.04, 0.5), THRESHOLD, None, 1.0).reason
 
 
+def test_up_to_ten_million_cases_are_named():
+    # The lower end is 0.25 away and 0.005 is wanted, a fiftieth: 2,500 times the cases.
+    assert cases_to_decide(drop(0.055, -0.195, 0.5, 3_999), THRESHOLD) == pytest.approx(9_997_500, rel=1e-6)
+    assert cases_to_decide(drop(0.055, -0.195, 0.5, 4_001), THRESHOLD) is None
+
+
 def test_on_the_threshold_no_number_of_cases_decides():
     found = rule(drop(THRESHOLD, 0.0, 0.1), THRESHOLD, None, 1.0)
     assert found.n_to_decide is None
@@ -79,7 +85,8 @@ def test_the_number_is_the_first_at_which_an_interval_that_narrows_with_its_root
     estimate, below, above, n
 ):
     found = rule(drop(estimate, estimate - below, estimate + above, n), THRESHOLD, None, 1.0)
-    assume(found.finding is Finding.UNDECIDED and abs(estimate - THRESHOLD) > 1e-3)
+    # Nearer than this more than ten million cases may be wanted, and none is named.
+    assume(found.finding is Finding.UNDECIDED and abs(estimate - THRESHOLD) > 5e-3)
 
     def clears(cases, slack):
         width = math.sqrt(n / cases)

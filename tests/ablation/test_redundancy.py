@@ -146,6 +146,7 @@ def test_parts_that_were_not_shown_to_be_free_alone_are_not_said_to_be():
 def test_units_of_one_block_are_told_by_the_same_rule():
     cut = {
         "no-examples": 80,
+        "no-examples-3": 80,
         "no-passages": 80,
         "no-passages-1": 80,
         "no-passages-2": 80,

@@ -10,11 +10,12 @@ import scripted
 
 from pytest_tokenbench import prompting
 from pytest_tokenbench.ablation import changes, requests, setup, shadow
-from pytest_tokenbench.ablation.design import Ablation, ArmKind, ArmPlan, BlockPlan
+from pytest_tokenbench.ablation.design import Ablation, ArmKind, ArmPlan, BlockPlan, Parts, arms
+from pytest_tokenbench.ablation.prompts import document_of
 from pytest_tokenbench.corpus.faults import CorpusError
 from pytest_tokenbench.locking import Lock
 from pytest_tokenbench.models.base import UnreachableError, WindowExceededError
-from pytest_tokenbench.records import Decision
+from pytest_tokenbench.records import Block, Decision, Question, Unit
 from pytest_tokenbench.reporting import shadow as shown
 from pytest_tokenbench.run_folder import Run, RunError
 
@@ -117,6 +118,39 @@ class TestRun:
             RunError, match=r"decisions\.jsonl: is damaged \(the composed arm leaves out notes/1"
         ):
             setup.cut_of(run(Decision("composed", left_out=("tail", "notes/1"))), tmp_path)
+        with pytest.raises(RunError, match=r"is damaged \(the composed arm leaves out examples/two, which"):
+            setup.cut_of(run(Decision("composed", left_out=("examples/two",))), tmp_path)
+
+
+class TestWhatFollowsARank:
+    """A set with five passages at most, and a request with ten."""
+
+    BLOCKS = (BlockPlan("system"), BlockPlan("passages", Parts.RANKED))
+    PLAN = replace(PLAN, blocks=BLOCKS, arms=arms(BLOCKS, {"system": 1, "passages": 5}))
+    REQUEST = document_of(
+        "live", (Block("passages", tuple(Unit(f"P{place}") for place in range(1, 11))),), "requests.jsonl"
+    )
+
+    def kept(self, tmp_path, *left_out):
+        cut = setup.cut_of(run(Decision("composed", left_out=left_out), ablation=self.PLAN), tmp_path)
+        question = Question("live", "live", "What?", (), answerable=False)
+        units = cut.reduced.context(question, self.REQUEST, None).units
+        return cut.left_out, [int(name.rpartition("/")[2]) for name in units]
+
+    def test_goes_whole_however_many_passages_a_request_has(self, tmp_path):
+        left_out, kept = self.kept(tmp_path, "system", "passages/3", "passages/4", "passages/5")
+        assert left_out == ("system", "what follows passages rank 2")
+        assert kept == [1, 2]
+
+    def test_goes_beside_single_ranks_before_it(self, tmp_path):
+        left_out, kept = self.kept(tmp_path, "passages/2", "passages/4", "passages/5")
+        assert left_out == ("passages/2", "what follows passages rank 3")
+        assert kept == [1, 3]
+
+    def test_stays_where_single_ranks_are_left_out_that_are_not_the_last(self, tmp_path):
+        left_out, kept = self.kept(tmp_path, "passages/2", "passages/3")
+        assert left_out == ("passages/2", "passages/3")
+        assert kept == [1, 4, 5, 6, 7, 8, 9, 10]
 
 
 class TestRequests:

@@ -74,13 +74,13 @@ class TestComposed:
     def test_what_was_lost_on_the_stress_cases_is_not_cleared(self):
         results = made.run(broken=[("no-tail", case) for case in made.STRESS])
         assert results.verdict("tail") == "removable"
-        assert results.clears_stress("no-tail") is None
+        assert results.is_clear_of_stress("no-tail") is None
         assert "tail" not in decided(results, 2)["composed"].left_out
 
     def test_a_stress_trial_that_could_make_the_difference_is_counted_both_ways(self):
         # Of three cases one is missing: wrong it would be a drop of 33 points, right of none.
         results = made.run(broken=[("no-tail", "s0")])
-        assert results.clears_stress("no-tail") is None
+        assert results.is_clear_of_stress("no-tail") is None
 
     def test_without_stress_cases_the_main_ones_decide(self):
         results = made.run(cases=made.MAIN)

@@ -12,6 +12,7 @@ from pytest_tokenbench.run_folder import Run
 
 THRESHOLD = 0.05
 NO_STRESS = {"unavailable": "the set has no stress cases"}
+NO_STRESS_FOUND = {"stress_drop": NO_STRESS, "clears_stress": None, "stress_note": None}
 QUICKLY = {"unavailable": "a quick look asks no such arm"}
 NOTE = "a ceiling over every selector, which knows the answers; it is not available at serve time"
 
@@ -32,6 +33,7 @@ def block(name, tokens, drop, verdict, **more):
         "n_to_decide": None,
         "stress_drop": figure(0.0, -0.1, 0.1, 20),
         "clears_stress": True,
+        "stress_note": None,
         "reweighted_drop": drop,
         "reweighted_verdict": verdict,
         "reweighted_n_to_decide": None,
@@ -45,18 +47,19 @@ def block(name, tokens, drop, verdict, **more):
         "units": [],
         "ranks": [],
         "not_decomposed": None,
+        "units_stand_in": False,
     }
     return made | more
 
 
 def unit(number, drop, verdict, **more):
     made = {"unit": number, "tokens": figure(800.0), "drop": drop, "verdict": verdict, "n_to_decide": None}
-    return made | {"stress_drop": figure(0.0, -0.1, 0.1, 20), "clears_stress": True} | weighed(verdict) | more
+    return made | {"reason": f"the reason of {number}"} | STRESS | weighed(verdict) | more
 
 
 def rank(to, drop, verdict, saved):
     made = {"to": to, "drop": drop, "verdict": verdict, "n_to_decide": None, "tokens_saved": saved}
-    return made | {"stress_drop": figure(0.0, -0.1, 0.1, 20), "clears_stress": True} | weighed(verdict)
+    return made | {"reason": f"the reason of rank {to}"} | STRESS | weighed(verdict)
 
 
 def weighed(verdict):
@@ -65,10 +68,18 @@ def weighed(verdict):
     return its | {"reweighted_n_to_decide": 700 if verdict == "undecided" else None}
 
 
-def interaction(lost, drop, excess, *, redundant):
-    return {"lost": lost, "drop": drop, "excess": excess, "redundant": redundant, "free_alone": True}
+def interaction(arm, lost, drop, excess, *, redundant):
+    return {
+        "arm": arm,
+        "lost": lost,
+        "drop": drop,
+        "excess": excess,
+        "redundant": redundant,
+        "free_alone": True,
+    }
 
 
+STRESS = {"stress_drop": figure(0.0, -0.1, 0.1, 20), "clears_stress": True, "stress_note": None}
 BLOCKS = [
     block(
         "system",
@@ -117,12 +128,15 @@ PUT_BACK = ["policy", "examples/2", "passages/3", "passages/4", "passages/5"]
 NOT_TOGETHER = "does not hold: the composed arm came out undecided; its interval has the threshold in it"
 COMPOSED = {
     "left_out": PUT_BACK,
+    "kept_ranks": {"passages": 2},
     "verdict": "undecided",
     "reason": "its interval has the threshold in it",
     "n_to_decide": 260,
     "clears_stress": True,
+    "stress_note": None,
     "holds": False,
     "note": NOT_TOGETHER,
+    "caveat": None,
     "drop": figure(0.1, 0.0375, 0.175),
     "predicted": 0.0,
     "shortfall": figure(0.1, 0.0375, 0.175),
@@ -139,13 +153,27 @@ COMPOSED = {
     "lost_by_slice": {"turn": {"single_turn": 2}, "rule": {"redundant": 2}},
     "pairs": [
         {"blocks": ["policy", "examples"]}
-        | interaction(["s003", "s004"], figure(0.09, 0.03, 0.16), figure(0.1, 0.0375, 0.175), redundant=True),
+        | interaction(
+            "pair-policy-examples",
+            ["s003", "s004"],
+            figure(0.09, 0.03, 0.16),
+            figure(0.1, 0.0375, 0.175),
+            redundant=True,
+        ),
         {"blocks": ["policy", "passages"]}
-        | interaction([], figure(0.0, -0.045, 0.045), figure(0.0, -0.045, 0.045), redundant=False),
+        | interaction(
+            "pair-policy-passages",
+            [],
+            figure(0.0, -0.045, 0.045),
+            figure(0.0, -0.045, 0.045),
+            redundant=False,
+        ),
     ],
     "within": [
         {"block": "passages"}
-        | interaction(["s004"], figure(0.06, 0.02, 0.11), figure(0.06, 0.02, 0.11), redundant=True)
+        | interaction(
+            "part-passages", ["s004"], figure(0.06, 0.02, 0.11), figure(0.06, 0.02, 0.11), redundant=True
+        )
     ],
 }
 SELECTOR = [
@@ -155,6 +183,12 @@ SELECTOR = [
         "recovered": figure(recovered, recovered - 0.05, min(1.0, recovered + 0.05)),
         "drop": figure(lost, lost - 0.04, lost + 0.04),
         "saved_tokens": figure(saved),
+        "stress_drop": figure(0.1, -0.05, 0.25, 20),
+        "clears_stress": score < 12,
+        "stress_note": None,
+        "reweighted_drop": figure(1.5 * lost, 1.5 * lost - 0.05, 1.5 * lost + 0.05),
+        "reweighted_verdict": "undecided",
+        "reweighted_n_to_decide": 900,
     }
     for score, recovered, lost, saved in (
         (2.0, 0.3, 0.0, 2900),
@@ -167,6 +201,7 @@ FOUND = {
     "stress_cases": 20,
     "set": "support",
     "threshold": THRESHOLD,
+    "stress_baseline": figure(0.85, 0.7, 1.0, 20),
     "production": {"turn": {"multi_turn": 0.23, "single_turn": 0.77}},
     "covers": 1.0,
     "churn_floor": figure(0.0125, 0.0, 0.0375),
@@ -179,6 +214,7 @@ FOUND = {
         "total_tokens": 14_000.0,
         "put_back": PUT_BACK,
         "put_back_note": NOT_TOGETHER,
+        "caveat": None,
     },
     "oracle": {
         "oracle": True,
@@ -199,6 +235,7 @@ _NOTHING = {
     "reason": UNASKED["unavailable"],
     "stress_drop": UNASKED,
     "clears_stress": None,
+    "stress_note": "it was not measured on all stress cases",
     "reweighted_drop": UNASKED,
     "reweighted_verdict": None,
     "per_1000_tokens": UNASKED,
@@ -212,12 +249,12 @@ _UNREWEIGHTED = {
 QUICK = FOUND | {
     "cases": 6,
     "stress_cases": 0,
+    "stress_baseline": NO_STRESS,
     "churn_floor": QUICKLY,
     "blocks": [
         one
         | {
-            "stress_drop": NO_STRESS,
-            "clears_stress": None,
+            **NO_STRESS_FOUND,
             "filler": QUICKLY,
             "units": [],
             "ranks": [],
@@ -235,6 +272,7 @@ KINDS = {
     "quick": QUICK,
     "nothing measured": FOUND
     | {
+        "stress_baseline": UNASKED,
         "churn_floor": UNASKED,
         "covers": None,
         "blocks": [block(one["name"], 1, figure(0.0), "removable") | _NOTHING for one in BLOCKS],
@@ -242,7 +280,9 @@ KINDS = {
         "needed_fraction": UNASKED,
         "oracle": UNASKED,
         "selector": [
-            one | {"recovered": UNASKED, "drop": UNASKED, "saved_tokens": UNASKED} for one in SELECTOR
+            one
+            | dict.fromkeys(("recovered", "drop", "saved_tokens", "stress_drop", "reweighted_drop"), UNASKED)
+            for one in SELECTOR
         ],
         "notes": [],
     },
@@ -270,8 +310,10 @@ KINDS = {
     "no stress": FOUND
     | {
         "stress_cases": 0,
-        "blocks": [one | {"stress_drop": NO_STRESS, "clears_stress": None} for one in BLOCKS],
-        "composed": COMPOSED | {"stress_drop": NO_STRESS},
+        "stress_baseline": NO_STRESS,
+        "selector": [one | NO_STRESS_FOUND for one in SELECTOR],
+        "blocks": [one | NO_STRESS_FOUND for one in BLOCKS],
+        "composed": COMPOSED | NO_STRESS_FOUND,
     },
     "no production": FOUND
     | {

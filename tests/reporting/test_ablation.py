@@ -21,7 +21,8 @@ policy         300       2%      0.0 [-4.5, 4.5]!  removable on this set
 examples     2,100      15%     20.0 [12.5, 28.7]  needed
 passages     9,800      70%     55.0 [43.8, 66.2]  needed
 tail           900       6%        1.2 [0.0, 3.8]  removable on this set
-with every block: 100% [100, 100]! right, 14,000 tokens a prompt
+with every block: 100% [100, 100]! right, 14,000 tokens a prompt; of the stress
+    slice 85% [70, 100]
 needed: leaving it out loses 5.0 points or more, by its whole interval;
     removable on this set: less, by its whole interval; a block's tokens have no
     say in it; (n=...) is how many cases would decide
@@ -76,6 +77,8 @@ score kept      tokens saved    of oracle's saving    points lost [95%]
 2 or more              2,900    30.0% [25.0, 35.0]      0.0 [-4.0, 4.0]
 6 or more              5,900    62.0% [57.0, 67.0]      2.5 [-1.5, 6.5]
 12.5 or more           9,100   96.0% [91.0, 100.0]    30.0 [26.0, 34.0]
+2, 6 or more: clears the stress slice
+12.5 or more: does not clear the stress slice
 
 churn floor: 1.2% [0.0, 3.8] of cases differ when the base is asked again; the
     threshold is 5.0 points
@@ -210,6 +213,16 @@ class TestVerdicts:
     def test_undecided_comes_with_the_n_that_would_decide(self):
         assert words.verdict({"verdict": "undecided", "n_to_decide": 310}) == "undecided at this n (n=310)"
 
+    def test_without_an_interval_no_number_is_told(self):
+        alone = {"verdict": "undecided", "n_to_decide": None, "drop": made_findings.figure(0.0, n=1)}
+        assert words.verdict(alone) == "undecided (no interval)"
+        weighed = made_findings.BLOCKS[0] | {
+            "reweighted_drop": made_findings.figure(0.05),
+            "reweighted_verdict": "undecided",
+            "reweighted_n_to_decide": None,
+        }
+        assert words.reweighted_verdict(weighed) == "undecided (no interval)"
+
     def test_where_no_n_would_decide_that_is_told(self):
         assert (
             words.verdict({"verdict": "undecided", "n_to_decide": None})
@@ -278,6 +291,20 @@ class TestComposed:
         composed = made_findings.COMPOSED | changes
         made = made_findings.built(made=made_findings.FOUND | {"composed": composed})
         assert f"together: {told}" in unwrapped(made)
+
+    @pytest.mark.parametrize(
+        ("clears", "note", "told"),
+        [
+            (None, "few are right", "; not known to clear the stress slice: few are right; needed with"),
+            (None, None, "; needed with"),
+            (False, None, "; does not clear the stress slice; needed with"),
+        ],
+    )
+    def test_why_it_is_not_known_to_clear_the_stress_slice_is_told(self, clears, note, told):
+        composed = made_findings.COMPOSED | {"clears_stress": clears, "stress_note": note}
+        shown = unwrapped(made_findings.built(made=made_findings.FOUND | {"composed": composed}))
+        (line,) = [one for one in shown if one.startswith("together: ")]
+        assert line.startswith(f"together: undecided at this n (n=260){told}")
 
     def test_where_nothing_is_lost_that_is_told(self):
         shown = unwrapped(made_findings.built("nothing lost"))
@@ -381,6 +408,33 @@ class TestFractions:
         assert told in unwrapped(made_findings.built("no production"))
 
 
+class TestBesideADrop:
+    def test_units_ranks_and_scores_have_their_drop_with_production_s_shares(self):
+        text = "\n".join(lines(made_findings.built(), 140))
+        assert re.search(r"^examples/1 .* 0\.0 \[-10\.0, 10\.0\] +2\.1 \[0\.0, 4\.1\]$", text, re.MULTILINE)
+        assert re.search(r"^passages to 1 .* 2\.1 \[0\.0, 4\.1\]$", text, re.MULTILINE)
+        assert re.search(r"^6 or more .* 10\.0 \[-5\.0, 25\.0\] +3\.8 \[-1\.2, 8\.8\]$", text, re.MULTILINE)
+
+    def test_they_have_no_column_of_it_without_shares(self):
+        found = made_findings.KINDS["no production"]
+        none = {"reweighted_drop": {"unavailable": "none"}, "reweighted_verdict": None}
+        blocks = [
+            one | {key: [its | none for its in one[key]] for key in ("units", "ranks")}
+            for one in found["blocks"]
+        ]
+        swept = [one | none for one in found["selector"]]
+        made = made_findings.built(made=found | {"blocks": blocks, "selector": swept})
+        heads = [one for one in lines(made, 140) if one.startswith(("left out  ", "kept  ", "score kept  "))]
+        assert len(heads) == 3
+        assert all("stress drop" in one and "re-weighted" not in one for one in heads)
+
+    def test_a_unit_without_a_verdict_says_why(self):
+        *rest, last = made_findings.BLOCKS[2]["units"]
+        block = made_findings.BLOCKS[2] | {"units": [*rest, last | {"verdict": "not measured"}]}
+        made = made_findings.built(made=made_findings.FOUND | {"blocks": [block]})
+        assert "examples/3 not measured: the reason of 3" in unwrapped(made)
+
+
 class TestFigures:
     def test_a_drop_has_a_minus_where_it_is_a_gain_and_no_plus(self):
         assert words.drop(made_findings.figure(0.125, -0.0004, 0.25)) == "12.5 [0.0, 25.0]"
@@ -404,8 +458,8 @@ class TestFigures:
         # The base of these six cases is always right.
         assert explained(made) == 1
         for its in made["conditions"].values():
-            for figure in (its["measures"]["accuracy"], its.get("differences", {}).get("accuracy", {})):
-                figure["zero_width"] = False
+            for figure in (its["measures"]["accuracy"], *its.get("differences", {}).values()):
+                figure |= {"zero_width": False, "low": 0.9}
         assert explained(made) == 0
 
     def test_reasons_are_told_once_each_with_the_names_that_they_hold_for(self):

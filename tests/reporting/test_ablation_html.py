@@ -258,6 +258,13 @@ class TestComposed:
             "open": ["pair-policy-examples-s003"],
         }
 
+    def test_parts_that_are_all_that_was_left_out_lead_to_the_composed_arm_s_trials(self):
+        its = made_findings.COMPOSED
+        both = {key: [its[key][0] | {"arm": "composed"}] for key in ("pairs", "within")}
+        found = ablation.lost(made_findings.built(made=made_findings.FOUND | {"composed": its | both}))
+        asked = [parse_qs(one.cases[0][2].partition("?")[2])["condition"] for one in found]
+        assert asked == [["composed"]] * 3
+
     def test_nothing_lost_lists_nothing(self):
         assert 'href="#lost"' not in render("nothing lost")
         assert ablation.lost(made_findings.built("nothing lost")) == []
