@@ -143,7 +143,7 @@ class _StandIn:
         self.pairs: dict[tuple[str, str, str], None] = {}
         self.others: dict[str, None] = {}
         self.evidence: list[Evidence] = []
-        self.in_doubt: set[str] = set()
+        self.in_doubt: dict[str, dict[str, int]] = {}
 
     def counting(self, counted: object) -> "_StandIn":  # noqa: ARG002
         return self

@@ -6,8 +6,7 @@ repeats averaged. Every interval comes from the same bootstrap draws of question
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,9 +14,8 @@ import numpy as np
 from pytest_tokenbench import resume, statistics
 from pytest_tokenbench.ablation import side_by_side
 from pytest_tokenbench.measures import MEASURES
-from pytest_tokenbench.records import Observation, Question, Status
-from pytest_tokenbench.results import Results, Unavailable
-from pytest_tokenbench.run_folder import Run, RunError, printable
+from pytest_tokenbench.pairing import GAINED, LOST, REWORDED, Pairs
+from pytest_tokenbench.run_folder import Run, printable
 from pytest_tokenbench.statistics import FloatArray
 
 FORMAT = 1
@@ -32,7 +30,6 @@ COMPARED: Mapping[str, bool] = {
 }
 _BINARY = tuple(name for name in COMPARED if MEASURES[name].right is not None)
 DOCUMENT = "document"
-LOST, GAINED, REWORDED = "lost", "gained", "reworded"
 # Columns that are drawn at once, so that many slices do not take much memory.
 _AT_ONCE = 400
 
@@ -41,25 +38,22 @@ Json = dict[str, Any]
 _Place = tuple[str, str, str, str]
 
 
-class CompareError(RunError):
-    """Two runs cannot be compared; the message is one sentence."""
-
-
 def build(a: Run, b: Run, names: tuple[str, str] = ("the first run", "the second run")) -> Json:
     """The comparison as JSON values, of which every report of it is made. `b` is the later, `names` say which are which.
 
     `conditions` has, by condition, how many questions were "lost", "gained" and "reworded", and under "measures" the
     figures; `slices` has figures by slice, value, condition and measure, the document being a slice; `changes` every
     question whose outcome changed, with both runs' answers, and `rewordings` likewise those that were answered in other
-    words, right or wrong as before; `warnings` sentences. A figure is {"first", "second",
-    "difference", "low", "high", "n", "zero_width"}, shares from 0 to 1, with "worst" beside where trials are missing
-    that the other run has (see `_worst`), or {"unavailable": reason}. Of two runs over blocks, "ablation" has their
-    findings side by side, and cases are no slices, since each has a document of its own.
+    words, right or wrong as before; `warnings` sentences. A figure is {"first", "second", "difference", "low", "high",
+    "n", "zero_width"}, shares from 0 to 1, or {"unavailable": reason}. Beside it stands "worst" where trials are missing
+    in either run: {"missing": questions that lack any, "n": questions with them}, and where the measure is binary the
+    difference and its ends if those had all gone against the second run (see `Pairs.worst`). Of two runs over blocks,
+    "ablation" has their findings side by side, and cases are no slices, since each has a document of its own.
 
     Raises:
         CompareError: They have no question or no condition in common.
     """
-    pairs = _Pairs.of(a, b, names)
+    pairs = Pairs.of(a, b, names)
     found = side_by_side.findings(a, b)
     figures = _figures(pairs, by_document=found is None)
     differing = {name: list(pairs.differing(name)) for name in pairs.conditions}
@@ -101,122 +95,10 @@ def _run(run: Run, name: str) -> Json:
     }
 
 
-# What is compared
-
-
-@dataclass(frozen=True, slots=True)
-class _Pairs:
-    """What both runs have: questions that are the same in each, conditions, and each run's trials of these."""
-
-    questions: tuple[Question, ...]
-    conditions: tuple[str, ...]
-    results: tuple[Results, Results]
-    ended: tuple[Mapping[tuple[str, str], list[Observation]], Mapping[tuple[str, str], list[Observation]]]
-    changed: tuple[str, ...] = ()
-    alone: tuple[int, int] = field(default=(0, 0))
-
-    @classmethod
-    def of(cls, a: Run, b: Run, names: tuple[str, str]) -> "_Pairs":
-        ours = {question.id: question for question in a.record.questions}
-        theirs = {question.id: question for question in b.record.questions}
-        both = [name for name in ours if name in theirs]
-        questions = tuple(ours[name] for name in both if ours[name] == theirs[name])
-        conditions = tuple(name for name in a.record.conditions if name in b.record.conditions)
-        for what, found in (("question", questions), ("condition", conditions)):
-            if not found:
-                raise CompareError(
-                    f"{names[0]} and {names[1]} have no {what} in common; there is nothing to compare"
-                )
-        baseline = a.record.baseline if a.record.baseline in conditions else conditions[0]
-        one, other = (
-            Results(questions, conditions, baseline, run.observations, run.record.repeats) for run in (a, b)
-        )
-        return cls(
-            questions,
-            conditions,
-            (one, other),
-            (_by_trial(one.observations), _by_trial(other.observations)),
-            changed=tuple(name for name in both if ours[name] != theirs[name]),
-            alone=(len(ours) - len(both), len(theirs) - len(both)),
-        )
-
-    def left_out(self) -> Iterator[str]:
-        """What is no part of the comparison, a sentence each."""
-        if self.changed:
-            yield f"{_questions(len(self.changed))} left out, since they changed: {', '.join(self.changed)}"
-        for count, which in zip(self.alone, ("first", "second"), strict=True):
-            if count:
-                yield f"{_questions(count)} left out, since only the {which} run has them"
-
-    def columns(self, measure: str, condition: str) -> tuple[FloatArray, FloatArray]:
-        """The measure in each run by question, NaN where it was not measured."""
-        first, second = (_column(results, measure, condition) for results in self.results)
-        return first, second
-
-    def differing(self, condition: str) -> Iterator[Json]:
-        """The questions that were not answered as before, in their order."""
-        for question in self.questions:
-            first, second = (ended.get((condition, question.id), []) for ended in self.ended)
-            were, are = _share(first), _share(second)
-            answers = [[seen.answer or "" for seen in run] for run in (first, second)]
-            if were is None or are is None:
-                continue
-            change = REWORDED
-            if _is_right(were) != _is_right(are):
-                change = LOST if _is_right(were) else GAINED
-            elif answers[0] == answers[1]:
-                continue
-            good, bad = ("correct", "wrong") if question.answerable else ("abstained", "made_up")
-            yield {
-                "condition": condition,
-                "question": question.id,
-                "document": question.document,
-                "slices": dict(question.slices),
-                "text": question.question,
-                "golds": list(question.golds),
-                "change": change,
-                "from": good if _is_right(were) else bad,
-                "to": good if _is_right(are) else bad,
-                "right": [were, are],
-                "answers": answers,
-            }
-
-
-def _by_trial(observations: Iterable[Observation]) -> dict[tuple[str, str], list[Observation]]:
-    found: dict[tuple[str, str], list[Observation]] = {}
-    for seen in observations:
-        if seen.status is Status.OK and seen.scores is not None:
-            found.setdefault((seen.condition, seen.question), []).append(seen)
-    return found
-
-
-def _share(repeats: Sequence[Observation]) -> float | None:
-    """The share of a trial's repeats that were right, None if none of them ended well."""
-    scores = [seen.scores for seen in repeats if seen.scores is not None]
-    right = [float(one.abstained if one.correct is None else one.correct) for one in scores]
-    return sum(right) / len(right) if right else None
-
-
-def _is_right(share: float) -> bool:
-    """Whether most repeats were right."""
-    return share > 0.5  # noqa: PLR2004
-
-
-def _questions(count: int) -> str:
-    return f"{count:,} question{'s' * (count != 1)}"
-
-
 # The numbers
 
 
-def _column(results: Results, measure: str, condition: str) -> FloatArray:
-    try:
-        return results.column(measure, condition)
-    except Unavailable:
-        return np.full(len(results.questions), np.nan)
-
-
-def _figures(pairs: _Pairs, *, by_document: bool) -> dict[_Place, Json]:
+def _figures(pairs: Pairs, *, by_document: bool) -> dict[_Place, Json]:
     """Every figure: over all questions under the slice "", and for each value of each slice, a document being one."""
     columns = dict(_columns(pairs, by_document=by_document))
     paired = [place for place, (first, second) in columns.items() if not np.isnan(first - second).all()]
@@ -228,12 +110,12 @@ def _figures(pairs: _Pairs, *, by_document: bool) -> dict[_Place, Json]:
         slice_name, _, condition, measure = place
         if slice_name == "" and place not in made:
             made[place] = {"unavailable": _why_none(measure, condition, first, second)}
-        elif slice_name == "" and measure in _BINARY:
-            made[place] |= _worst(measure, first, second)
+        elif slice_name == "":
+            made[place] |= _worst(pairs, measure, condition)
     return {place: made[place] for place in columns if place in made}
 
 
-def _columns(pairs: _Pairs, *, by_document: bool) -> Iterator[tuple[_Place, tuple[FloatArray, FloatArray]]]:
+def _columns(pairs: Pairs, *, by_document: bool) -> Iterator[tuple[_Place, tuple[FloatArray, FloatArray]]]:
     inside: dict[tuple[str, str], list[bool]] = {}
     for number, question in enumerate(pairs.questions):
         for key in [*question.slices.items(), *([(DOCUMENT, question.document)] if by_document else [])]:
@@ -269,18 +151,16 @@ def _figure(first: FloatArray, second: FloatArray, samples: FloatArray) -> Json:
     }
 
 
-def _worst(measure: str, first: FloatArray, second: FloatArray) -> Json:
-    """The difference if all trials that only one run has had gone against the second; {} where there are none."""
-    alone = np.isnan(first) != np.isnan(second)
-    if not alone.any():
+def _worst(pairs: Pairs, measure: str, condition: str) -> Json:
+    """What the figure is without, and what it could be at worst with that; {} where nothing is missing."""
+    counted, lacking = pairs.missing(measure, condition)
+    if not lacking.any():
         return {}
-    right = MEASURES[measure].right or 0.0
-    filled = np.where(np.isnan(first), right, first), np.where(np.isnan(second), 1 - right, second)
-    neither = np.isnan(first) & np.isnan(second)
-    (figure,) = _drawn([(np.where(neither, np.nan, filled[0]), np.where(neither, np.nan, filled[1]))])
-    return {
-        "worst": {"missing": int(alone.sum())} | {k: figure[k] for k in ("difference", "low", "high", "n")}
-    }
+    made: Json = {"missing": int(lacking.sum()), "n": int(counted.sum())}
+    if measure in _BINARY:
+        (figure,) = _drawn([pairs.worst(measure, condition, counted)])
+        made |= {key: figure[key] for key in ("difference", "low", "high")}
+    return {"worst": made}
 
 
 def _why_none(measure: str, condition: str, first: FloatArray, second: FloatArray) -> str:

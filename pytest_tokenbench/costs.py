@@ -1,6 +1,6 @@
 """What a question costs under each condition, at given prices: arithmetic on counted tokens, nothing is run for it."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -59,14 +59,19 @@ def _counts(price: Price, results: Results, condition: str) -> tuple[FloatArray,
     unknown = np.isnan(inputs) | np.isnan(outputs)
     if unknown.all():
         raise Unavailable(f"no question has both its counts under {condition}")
-    _check_tier(price, float(np.nanmax(inputs)), f"a prompt under {condition}")
+    check_tier(price, float(np.nanmax(inputs)), f"a prompt under {condition}")
     return np.where(unknown, np.nan, inputs), np.where(unknown, np.nan, outputs)
 
 
-def _check_tier(price: Price, tokens: float, what: str) -> None:
+def check_tier(price: Price, tokens: float, what: str, about: str = "") -> None:
+    """Refuses what is longer than the prices are for; `about` stands before the number.
+
+    Raises:
+        Unavailable: It is.
+    """
     if price.base_up_to is not None and tokens > price.base_up_to:
         raise Unavailable(
-            f"{what} has {tokens:,.0f} tokens; over {price.base_up_to:,} they cost more than the prices say"
+            f"{what} has {about}{tokens:,.0f} tokens; over {price.base_up_to:,} they cost more than the prices say"
         )
 
 
@@ -81,7 +86,7 @@ def _preparation(price: Price, prepared: Sequence[Preparation] | None, questions
         if one.input_tokens is None or one.output_tokens is None:
             raise Unavailable(f"the preparation of {one.document} has no token counts")
         # Of several calls only the sum is known; what fits the base prices as a whole does so in parts.
-        _check_tier(price, one.input_tokens, f"the {one.recipe} of {one.document}")
+        check_tier(price, one.input_tokens, f"the {one.recipe} of {one.document}")
         total += one.input_tokens * price.input + one.output_tokens * price.output
     per_document = total / len(prepared) / MILLION
     documents = len({question.document for question in questions})
@@ -98,25 +103,28 @@ def _with_prompt_caching(price: Price, results: Results) -> Json:
 
         saved = (questions - 1) x prefix x (input rate - cached rate)
 
-    So the prefix is taken a little too long (by the tokens that the shortest question has beyond its words, and those
+    The questions are all that the study has of the document; one whose trial is missing is taken to cost what the
+    others do, since the more there are the less each of them costs. So the prefix is taken a little too long (by the tokens that the shortest question has beyond its words, and those
     of the chat template after it), and the cost comes out a little too low: in favour of the baseline.
     """
     if price.cached_input is None:
         raise Unavailable(f"no price for cached input is published ({price.source})")
     _check_one_context(results)
     inputs, outputs = _counts(price, results, results.baseline)
+    asked = Counter(question.document for question in results.questions)
     places = defaultdict(list)
     for place, question in enumerate(results.questions):
         if not np.isnan(inputs[place]):
             places[question.document].append(place)
     prefixes: dict[str, float] = {}
-    saved = 0.0
+    total = 0.0
     for document, its in places.items():
         prefixes[document] = max(0.0, min(float(inputs[i]) - _words(results.questions[i]) for i in its))
-        saved += (len(its) - 1) * prefixes[document] * (price.input - price.cached_input)
-    full = float(np.nansum(inputs)) * price.input + float(np.nansum(outputs)) * price.output
-    count = sum(map(len, places.values()))
-    return {"estimate": (full - saved) / count / MILLION, "n": count, "cached_tokens": prefixes}
+        full = float(np.mean(inputs[its])) * price.input + float(np.mean(outputs[its])) * price.output
+        saved = (asked[document] - 1) * prefixes[document] * (price.input - price.cached_input)
+        total += asked[document] * full - saved
+    estimate = total / sum(asked[document] for document in places) / MILLION
+    return {"estimate": estimate, "n": sum(map(len, places.values())), "cached_tokens": prefixes}
 
 
 def _check_one_context(results: Results) -> None:

@@ -15,6 +15,8 @@ from pytest_tokenbench.scheduling import TrialKey
 
 _POLL_S = 0.05
 _ENDED = "the session ended before the trials that decide it were in"
+# A study's file has the name of a sum.
+_END = "ended"
 
 
 class UndecidedError(Exception):
@@ -49,15 +51,22 @@ class Board:
         """
         self._told[study] = told
         if self._folder is not None:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            (self._folder / ".gitignore").write_text("*\n", encoding="utf-8")
-            replace_text(self._file(study), encode(told).decode())
+            self._write(self._folder, self._file(study), encode(told).decode())
 
     def end(self) -> None:
-        """Lets those who wait go on, since nothing more will be decided."""
-        for study, told in self._told.items():
-            if told.hindrance is None and self._folder is not None:
-                self.tell(study, Told(told.decisions, _ENDED))
+        """Lets those who wait go on, whatever for, since nothing more will be decided.
+
+        Raises:
+            OSError: The folder cannot be written.
+        """
+        if self._folder is not None:
+            self._write(self._folder, self._folder / _END, "")
+
+    @staticmethod
+    def _write(folder: Path, file: Path, text: str) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / ".gitignore").write_text("*\n", encoding="utf-8")
+        replace_text(file, text)
 
     def remove(self) -> None:
         """Takes the folder away, when nobody reads it any more."""
@@ -71,11 +80,13 @@ class Board:
             UndecidedError: It cannot be decided in this session.
         """
         while True:
+            # What was decided was told before the end, so it is looked for after it.
+            has_ended = self._reads and self._folder is not None and (self._folder / _END).exists()
             told = self._read(study) if self._reads else self._told.get(study, Told())
             for decision in told.decisions:
                 if decision.arm == arm:
                     return decision
-            if told.hindrance is not None or not self._reads or os.getppid() != self._parent:
+            if told.hindrance or has_ended or not self._reads or os.getppid() != self._parent:
                 raise UndecidedError(told.hindrance or _ENDED)
             time.sleep(_POLL_S)
 

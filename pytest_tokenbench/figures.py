@@ -1,12 +1,17 @@
 """An estimate as the JSON values of a results document."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pytest_tokenbench.results import Unavailable
-from pytest_tokenbench.statistics import Estimate
+from pytest_tokenbench.statistics import Estimate, is_one_point
 
 Json = dict[str, Any]
+
+
+def is_unvaried(figure: Mapping[str, Any]) -> bool:
+    """Whether nothing varied behind a figure, which reports mark with !: its interval has no width of its own."""
+    return bool(figure.get("zero_width")) or is_one_point(figure.get("low"), figure.get("high"))
 
 
 def figure(estimate: Callable[[], Estimate]) -> Json:

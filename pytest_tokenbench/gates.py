@@ -47,7 +47,7 @@ class Gate:
         """Why this gate is shut, in one sentence; None where the condition lost no more than it may.
 
         It is shut by a loss beyond `most` whose interval excludes 0, and where it cannot be told: the measure is
-        missing, or so many trials are that they could hide such a loss.
+        missing, or so many trials are that they could hide such a loss. Of tokens any could.
         """
         made = comparison["conditions"].get(self.condition)
         if made is None:
@@ -66,9 +66,11 @@ class Gate:
                 f"to the second, more than {self.most:g}{unit} and beyond noise (n={figure['n']})"
             )
         worst = figure.get("worst")
-        if worst is not None and self._is_beyond(*self._loss(worst, figure)[:2]):
+        if worst is None:
+            return None
+        if "difference" not in worst or self._is_beyond(*self._loss(worst, figure)[:2]):
             return (
-                f"{self} cannot be judged: {worst['missing']} of {worst['n']} questions have it in one run only, "
+                f"{self} cannot be judged: {worst['missing']} of {worst['n']} questions lack trials in one of the runs, "
                 "which could hide a loss"
             )
         return None

@@ -50,21 +50,30 @@ def judge(hypothesis: Hypothesis, results: Results) -> Judgement:
     """
     view = results.counting({})
     judgement = _run(hypothesis, view)
+    missing: dict[str, dict[str, int]] = {}
     if judgement.verdict.ruling not in {Ruling.PASSED, Ruling.FAILED}:
         return judgement
-    waiting = _ways(view, {})
+    waiting = _ways(view, {}, missing)
     while waiting:
         counted = waiting.pop(0)
         view = results.counting(counted)
         other = _run(hypothesis, view).verdict
+        ways = _ways(view, counted, missing)
         if other.ruling is not judgement.verdict.ruling:
-            return Judgement(_undecided(judgement.verdict, other, counted, results))
-        waiting += _ways(view, counted)
+            return Judgement(_undecided(judgement.verdict, other, counted, missing))
+        waiting += ways
     return judgement
 
 
-def _ways(view: Results, counted: dict[str, bool]) -> list[dict[str, bool]]:
-    """What is counted already, with every way to count the conditions that are in doubt beside."""
+def _ways(
+    view: Results, counted: dict[str, bool], missing: dict[str, dict[str, int]]
+) -> list[dict[str, bool]]:
+    """What is counted already, with every way to count the conditions that are in doubt beside.
+
+    What was found to be missing of them goes to `missing`.
+    """
+    for condition in view.in_doubt:
+        missing.setdefault(condition, {}).update(view.in_doubt[condition])
     doubtful = sorted(view.in_doubt)
     if not doubtful:
         return []
@@ -93,9 +102,11 @@ def _first_line(error: BaseException) -> str:
     return str(error).split("\n", maxsplit=1)[0]
 
 
-def _undecided(verdict: Verdict, other: Verdict, counted: dict[str, bool], results: Results) -> Verdict:
+def _undecided(
+    verdict: Verdict, other: Verdict, counted: dict[str, bool], missing: dict[str, dict[str, int]]
+) -> Verdict:
     ways = ", ".join(
-        f"{results.lacking(condition).total()} missing of {condition} as {'right' if as_right else 'wrong'}"
+        f"{sum(missing[condition].values())} missing of {condition} as {'right' if as_right else 'wrong'}"
         for condition, as_right in counted.items()
     )
     reason = f"{verdict.ruling} without the missing trials, but {other.ruling} counting {ways}"

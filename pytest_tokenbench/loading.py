@@ -95,6 +95,7 @@ def _layout(conditions: Mapping[str, Condition], material: Material, settings: S
         shared=frozenset(name for name, condition in conditions.items() if condition.shared),
         stages={name: stage_of(condition) for name, condition in conditions.items()},
         together=material.together,
+        nonce=settings.nonce,
     )
 
 

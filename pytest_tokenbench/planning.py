@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from pytest_tokenbench import preparation, prompting, trial
+from pytest_tokenbench import costs, preparation, prompting, trial
 from pytest_tokenbench.claims import PowerPlan, powers_of
 from pytest_tokenbench.conditions.base import stage_of
 from pytest_tokenbench.corpus.passages import word_count
@@ -24,6 +24,8 @@ from pytest_tokenbench.scheduling import TOKENS_PER_WORD, Order, TrialKey
 from pytest_tokenbench.settings import Settings
 
 MILLION = 1_000_000
+# Stands for a trial's own, which is as long.
+_NONCE = "[3f9a07c1]\n"
 # What a recipe is told in place of a reply, so that it asks for all that it would ask for.
 _REPLY = "The text says so."
 
@@ -43,12 +45,13 @@ class Count:
 class ConditionPlan:
     """The trials of one condition. `distinct` counts what prompts begin with in common once, for the first of them.
 
-    `read` is what a host has to read in the session's order; `written` how many tokens the answers have, at most where
-    `is_limit`.
+    `longest` is one prompt; `read` is what a host has to read in the session's order; `written` how many tokens the
+    answers have, at most where `is_limit`.
     """
 
     trials: int
     prompts: Count
+    longest: Count
     distinct: Count
     read: Count
     written: int
@@ -59,7 +62,8 @@ class ConditionPlan:
 class PreparationPlan:
     """What one recipe has to build: documents, those that are there already, calls, tokens read and written.
 
-    `written` is the limit where `is_limit`, else what the last run makes expect; `seconds` is None without one.
+    `longest` is what is read for one document. `written` is the limit where `is_limit`, else what the last run makes
+    expect; `seconds` is None without one.
     """
 
     recipe: str
@@ -67,6 +71,7 @@ class PreparationPlan:
     kept: int
     calls: int
     read: Count
+    longest: Count
     written: int
     is_limit: bool
     seconds: float | None
@@ -113,7 +118,15 @@ class Plan:
         return (read / self.speed.rate + self.trials * self.speed.rest) / self.speed.workers
 
     def cost(self, price: Price) -> tuple[float, float, bool]:
-        """For the trials and for the preparations, without any caching, and whether that is the most it can be."""
+        """For the trials and for the preparations, without any caching, and whether that is the most it can be.
+
+        Raises:
+            Unavailable: Something is longer than what the prices are for.
+        """
+        lengths = {f"a prompt under {name}": one.longest for name, one in self.conditions.items()}
+        lengths |= {f"the {one.recipe} of a document": one.longest for one in self.preparations}
+        for what, count in lengths.items():
+            costs.check_tier(price, count.tokens, what, "" if count.is_exact else "about ")
         asked, built = self.conditions.values(), self.preparations
         trials = sum(one.prompts.tokens * price.input + one.written * price.output for one in asked)
         prepared = sum(one.read.tokens * price.input + one.written * price.output for one in built)
@@ -202,13 +215,19 @@ def _conditions(
         its = [key for key in keys if key.condition == name]
         if not its:
             continue
-        prompts, shared = counted.get(
-            name, (Count(sum(whole[key] for key in its)), Count(sum(once[key] for key in its)))
+        prompts, shared, longest = counted.get(
+            name,
+            (
+                Count(sum(whole[key] for key in its)),
+                Count(sum(once[key] for key in its)),
+                Count(max(whole[key] for key in its)),
+            ),
         )
         mean = None if speed is None else speed.written.get(name)
         made[name] = ConditionPlan(
             trials=len(its),
             prompts=prompts,
+            longest=longest,
             distinct=shared,
             read=prompts if loaded.layout.order is Order.COLD else shared,
             written=round(len(its) * (trial.ANSWER_TOKENS if mean is None else mean)),
@@ -228,8 +247,11 @@ def _counted(
     keys: Sequence[TrialKey],
     kept: Mapping[tuple[str, str], Preparation],
     tokenize: Tokenize,
-) -> dict[str, tuple[Count, Count]]:
-    """By condition, the tokens of its prompts and those that no condition before it has read; only where all are known."""
+) -> dict[str, tuple[Count, Count, Count]]:
+    """By condition, the tokens of its prompts, those that none before it has read, and of the longest; where all are known.
+
+    Before a nonce there is nothing that could have been read, and it is another in each run, so that no count is exact.
+    """
     known = {
         name
         for name, condition in loaded.conditions.items()
@@ -247,16 +269,22 @@ def _counted(
             by_document.setdefault(document, {}).setdefault(key.condition, []).append(key)
     prompts: Counter[str] = Counter()
     fresh: Counter[str] = Counter()
+    longest: Counter[str] = Counter()
     for document, conditions in by_document.items():
         before, seen = 0, []
         for name, its in conditions.items():
             made = [tokenize(_prompt(loaded, key, kept.get((name, document)))) for key in its]
             prompts[name] += sum(map(len, made))
+            longest[name] = max(longest[name], *map(len, made))
             seen += made
-            now = distinct(seen)
+            now = sum(map(len, seen)) if loaded.layout.nonce else distinct(seen)
             fresh[name] += now - before
             before = now
-    return {name: (Count(prompts[name], True), Count(fresh[name], True)) for name in prompts}
+    is_exact = not loaded.layout.nonce
+    return {
+        name: (Count(count, is_exact), Count(fresh[name], is_exact), Count(longest[name], is_exact))
+        for name, count in prompts.items()
+    }
 
 
 def _by_words() -> Tokenize:
@@ -267,19 +295,23 @@ def _by_words() -> Tokenize:
     )
 
 
-def _estimated(counted: Mapping[str, tuple[Count, Count]]) -> dict[str, tuple[Count, Count]]:
+def _estimated(counted: Mapping[str, tuple[Count, Count, Count]]) -> dict[str, tuple[Count, Count, Count]]:
     """Counts of words as estimates of tokens."""
 
     def tokens(words: Count) -> Count:
         return Count(round(words.tokens * TOKENS_PER_WORD))
 
-    return {name: (tokens(prompts), tokens(fresh)) for name, (prompts, fresh) in counted.items()}
+    return {
+        name: (tokens(prompts), tokens(fresh), tokens(longest))
+        for name, (prompts, fresh, longest) in counted.items()
+    }
 
 
 def _prompt(loaded: Loaded, key: TrialKey, made: Preparation | None) -> str:
     question = loaded.questions[key.question]
     context = loaded.conditions[key.condition].context(question, loaded.documents[question.document], made)
-    return prompting.fill(loaded.study.prompt, context=context.text, question=question.question)
+    prompt = prompting.fill(loaded.study.prompt, context=context.text, question=question.question)
+    return _NONCE + prompt if loaded.layout.nonce else prompt
 
 
 # Preparations
@@ -302,12 +334,14 @@ def _preparations(
             same = repr((recipe.name, recipe.options()))
             wanted.setdefault(same, (recipe, {}))[1][document] = (condition, document) in kept
     for recipe, documents in wanted.values():
-        read, calls, limit = Count(0, tokenize is not None), 0, 0
+        read = longest = Count(0, tokenize is not None)
+        calls, limit = 0, 0
         for document, is_kept in documents.items():
             if not is_kept:
                 asked = _Asked(tokenize)
                 _pretend(recipe, loaded.documents[document], Encoder(asked, settings.preparation_tokens))
                 read, calls, limit = read + asked.read, calls + asked.calls, limit + asked.limit
+                longest = max(longest, asked.read, key=lambda one: one.tokens)
         pace = None if speed is None else speed.prepared.get(recipe.name)
         yield PreparationPlan(
             recipe=recipe.name,
@@ -315,6 +349,7 @@ def _preparations(
             kept=sum(documents.values()),
             calls=calls,
             read=read,
+            longest=longest,
             written=limit if pace is None else min(limit, round(read.tokens * pace[1])),
             is_limit=pace is None and limit > 0,
             seconds=None if pace is None else read.tokens * pace[0],

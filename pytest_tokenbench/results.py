@@ -1,10 +1,9 @@
 """The ledger as columns, and the estimates that reports show and hypotheses ask for."""
 
 import copy
-import hashlib
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self
 
@@ -12,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pytest_tokenbench import statistics
+from pytest_tokenbench.draws import Draws
 from pytest_tokenbench.measures import MEASURES, Scope, is_cold, is_warm
 from pytest_tokenbench.records import MOST_MEASURED, Bound, Evidence, Observation, Question, Status
 from pytest_tokenbench.statistics import Estimate, FloatArray
@@ -97,8 +97,9 @@ class Results:
     Every interval is a 95% percentile interval from 10,000 bootstrap resamples of questions with the same draws for
     every condition and measure (protocol, Analysis). Measures: see `MEASURES`. Only trials that ended well count,
     unless `counting` says otherwise. Repeats are averaged within their question, which stays what is resampled; one of
-    them that is missing is a missing trial. `evidence` has what hypotheses asked for, `in_doubt` the conditions whose
-    missing trials could have changed it. The order of `observations` does not matter.
+    them that is missing is a missing trial. `evidence` has what hypotheses asked for, `in_doubt` by condition how many
+    trials of which questions are missing that could have changed it. The order of `observations` does not matter. `beside` are columns of whoever
+    asks for them to be `resampled`, by the same draws.
     """
 
     def __init__(
@@ -108,6 +109,8 @@ class Results:
         baseline: str,
         observations: Iterable[Observation],
         repeats: int = 1,
+        *,
+        beside: Iterable[FloatArray] = (),
     ) -> None:
         self.questions = tuple(questions)
         self.conditions = tuple(conditions)
@@ -116,12 +119,13 @@ class Results:
         self._table = Tabulation(self.questions, self.conditions, observations, repeats)
         self.observations: tuple[Observation, ...] = self._table.observations
         self.evidence: list[Evidence] = []
-        self.in_doubt: set[str] = set()
+        self.in_doubt: dict[str, dict[str, int]] = {}
         self._counted: dict[str, bool] = {}
         self._columns = self._table.columns()
         self._churn = self._churn_columns()
+        self._beside = tuple(beside)
         # Shared with what `counting` returns: it asks for the same columns over and over.
-        self._samples: dict[tuple[bytes, ...], tuple[FloatArray, ...]] = {}
+        self._draws = Draws(self._usual)
         self._fillings: dict[tuple[str, str, float], FloatArray] = {}
 
     def estimate(self, measure: str, condition: str) -> Figure:
@@ -163,7 +167,10 @@ class Results:
         for condition in conditions:
             if MEASURES[measure].right is not None:
                 if condition not in self._counted and self._table.are_missing(measure, condition):
-                    self.in_doubt.add(condition)
+                    self.in_doubt.setdefault(condition, {}).update(
+                        (question, reasons.total() - reasons[Status.NOT_NEEDED])
+                        for question, reasons in self._table.missing(measure, condition)
+                    )
             elif MEASURES[measure].whole:
                 missing, total = self._table.untold(measure, condition)
                 if missing:
@@ -183,21 +190,21 @@ class Results:
     def level(self, measure: str, condition: str) -> Estimate:
         """As `estimate`, without leaving evidence."""
         column = self.column(measure, condition)
-        (samples,) = self._drawn(column)
+        (samples,) = self.resampled(column)
         return self._interval(float(np.nanmean(column)), samples, column)
 
     def paired_difference(self, measure: str, condition: str, versus: str) -> Estimate:
         """As `difference`, without leaving evidence."""
-        ours, theirs = self._pair(measure, condition, versus)
-        our_samples, their_samples = self._drawn(ours, theirs)
+        ours, theirs = self.pair(measure, condition, versus)
+        our_samples, their_samples = self.resampled(ours, theirs)
         return self._interval(float(np.nanmean(ours - theirs)), our_samples - their_samples, ours)
 
     def paired_reduction(self, measure: str, condition: str, versus: str) -> Estimate:
         """As `reduction`, without leaving evidence."""
-        ours, theirs = self._pair(measure, condition, versus)
+        ours, theirs = self.pair(measure, condition, versus)
         if not np.nanmean(theirs):
             raise Unavailable(f"{measure} of {versus} is 0, so that nothing can be less")
-        our_samples, their_samples = self._drawn(ours, theirs)
+        our_samples, their_samples = self.resampled(ours, theirs)
         # A resample may hold nothing but zeros under `versus`: then an end can be infinite, which is none.
         with np.errstate(divide="ignore", invalid="ignore"):
             samples = 1 - our_samples / their_samples
@@ -205,14 +212,14 @@ class Results:
 
     def clustered_difference(self, measure: str, condition: str, versus: str) -> Estimate:
         """The paired difference with the document as sampling unit: t interval on document means, n documents."""
-        ours, theirs = self._pair(measure, condition, versus)
+        ours, theirs = self.pair(measure, condition, versus)
         kept = ~np.isnan(ours)
         documents = [question.document for question, keep in zip(self.questions, kept, strict=True) if keep]
         return statistics.clustered_t((ours - theirs)[kept], documents)
 
     def discordance(self, measure: str, condition: str, versus: str) -> float:
         """Share of pairs in which a binary measure differs."""
-        return statistics.discordance(*self._pair(measure, condition, versus))
+        return statistics.discordance(*self.pair(measure, condition, versus))
 
     def bounds(self, measure: str, condition: str) -> tuple[float, float] | None:
         """A binary measure's mean with every missing trial counted wrong and right, None where none is missing."""
@@ -241,7 +248,7 @@ class Results:
         column = self._churn[kind, condition]
         if np.isnan(column).all():
             raise Unavailable(f"no question has two repeats under {condition} that ended well")
-        (samples,) = self._drawn(column)
+        (samples,) = self.resampled(column)
         return self._interval(float(np.nanmean(column)), samples, column)
 
     def _churn_columns(self) -> dict[tuple[str, str], FloatArray]:
@@ -316,7 +323,7 @@ class Results:
                 value = measure.right if as_right else 1 - measure.right
                 columns[name, condition] = self._filled(name, condition, value)
         view = copy.copy(self)
-        view.evidence, view.in_doubt = [], set()
+        view.evidence, view.in_doubt = [], {}
         view._counted, view._columns = dict(counted), columns  # noqa: SLF001  # of the same class
         return view
 
@@ -326,47 +333,34 @@ class Results:
             self._fillings[key] = self._table.filled(measure, condition, value)
         return self._fillings[key]
 
-    def _pair(self, measure: str, condition: str, versus: str) -> tuple[FloatArray, FloatArray]:
+    def pair(self, measure: str, condition: str, versus: str) -> tuple[FloatArray, FloatArray]:
+        """The columns of a measure under two conditions, NaN where either was not measured.
+
+        Raises:
+            Unavailable: No question was measured under both.
+        """
         ours, theirs = self.column(measure, condition), self.column(measure, versus)
         both = ~(np.isnan(ours) | np.isnan(theirs))
         if not both.any():
             raise Unavailable(f"no question has {measure} under both {condition} and {versus}")
         return np.where(both, ours, np.nan), np.where(both, theirs, np.nan)
 
-    def _drawn(self, *columns: FloatArray) -> tuple[FloatArray, ...]:
-        """Bootstrap means of columns that share their draws, kept for whoever asks for the same again."""
-        name = tuple(map(_digest, columns))
-        # The usual ones always among themselves: above 1,000 questions a draw depends on what is drawn with it.
-        if not self._samples:
-            self._draw(self._usual())
-        if name not in self._samples:
-            self._draw([columns])
-        return self._samples[name]
+    def resampled(self, *columns: FloatArray) -> tuple[FloatArray, ...]:
+        """The means of columns (questions,) over the bootstrap's draws of questions, (resamples,)."""
+        return self._draws.of(*columns)
 
-    def _usual(self) -> list[tuple[FloatArray, ...]]:
-        """Each measured column, and its pairs with the baseline's: what reports show, drawn all at once."""
-        found: list[tuple[FloatArray, ...]] = []
+    def _usual(self) -> Iterator[FloatArray]:
+        """Each measured column, its pair with the baseline's, and what else is drawn with them: what reports show."""
         for (measure, condition), column in self._columns.items():
             if np.isnan(column).all():
                 continue
-            found.append((column,))
+            yield column
             theirs = self._columns.get((measure, self.baseline))
             if condition == self.baseline or theirs is None or not MEASURES[measure].compared:
                 continue
             if not np.isnan(column + theirs).all():
-                found.append(self._pair(measure, condition, self.baseline))
-        return found + [(column,) for column in self._churn.values() if not np.isnan(column).all()]
-
-    def _draw(self, groups: Sequence[tuple[FloatArray, ...]]) -> None:
-        """Draws those of the groups of columns that have not been drawn yet."""
-        named = {tuple(map(_digest, group)): group for group in groups}
-        new = {name: group for name, group in named.items() if name not in self._samples}
-        columns = {
-            part: column for name, group in new.items() for part, column in zip(name, group, strict=True)
-        }
-        drawn = statistics.bootstrap_means(np.column_stack(list(columns.values())))
-        place = {part: place for place, part in enumerate(columns)}
-        self._samples |= {name: tuple(drawn[:, place[part]] for part in name) for name in new}
+                yield from self.pair(measure, condition, self.baseline)
+        yield from (column for column in (*self._churn.values(), *self._beside) if not np.isnan(column).all())
 
     @classmethod
     def _finite(cls, estimate: float, samples: npt.NDArray[np.float64], column: FloatArray) -> Estimate:
@@ -380,10 +374,6 @@ class Results:
     @staticmethod
     def _interval(estimate: float, samples: npt.NDArray[np.float64], column: FloatArray) -> Estimate:
         return statistics.bootstrap_estimate(estimate, samples, int(np.count_nonzero(~np.isnan(column))))
-
-
-def _digest(column: FloatArray) -> bytes:
-    return hashlib.blake2b(column.tobytes(), digest_size=16).digest()
 
 
 def _listed(counts: Mapping[str, int]) -> str:

@@ -137,7 +137,7 @@ class Layout:
     `documents` has each question's document, `families` each condition's family, `words` about how many words a
     condition's context of a document has. In `shared` are the conditions with one context for all questions of a
     document. `stages` has the conditions that wait for others, `together` the questions whose prompts begin alike
-    though their documents differ; see `conditions.base.Staged` and `Material`.
+    though their documents differ; see `conditions.base.Staged` and `Material`. With a `nonce` no prompt begins like another.
     """
 
     order: Order
@@ -147,6 +147,7 @@ class Layout:
     shared: Collection[str]
     stages: Mapping[str, int] = field(default_factory=dict)
     together: Mapping[str, str] = field(default_factory=dict)
+    nonce: bool = False
 
     def group(self, key: TrialKey) -> tuple[str, str]:
         """Document (or what else is read together) and family, whose trials follow each other in shared order."""
@@ -170,7 +171,7 @@ class Layout:
             document = self.documents[key.question]
             context = round(self.words[key.condition, document] * TOKENS_PER_WORD)
             fresh = context
-            if self.order is Order.SHARED:
+            if self.order is Order.SHARED and not self.nonce:
                 asked = () if key.condition in self.shared else (key.question, key.repeat)
                 beginning = (*self.group(key), *asked)
                 fresh = max(0, context - read.get(beginning, 0))

@@ -25,6 +25,11 @@ _LONGEST_CHUNK = 2_000
 _CHUNK_CELLS = 8_000_000
 
 
+def is_one_point(low: float | None, high: float | None) -> bool:
+    """Whether the ends of an interval are the same, up to rounding; not where there is none."""
+    return low is not None and high is not None and math.isclose(low, high, rel_tol=1e-12, abs_tol=1e-12)
+
+
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """A point estimate and its confidence interval, in the unit of the values.
@@ -41,9 +46,7 @@ class Estimate:
     @property
     def zero_width(self) -> bool:
         """Whether both ends are the same, up to rounding: the data held no variation, which is not certainty."""
-        if self.low is None or self.high is None:
-            return False
-        return math.isclose(self.low, self.high, rel_tol=1e-12, abs_tol=1e-12)
+        return is_one_point(self.low, self.high)
 
 
 @dataclass(frozen=True, slots=True)

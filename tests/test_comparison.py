@@ -10,8 +10,8 @@ import pages
 import pytest
 
 from pytest_tokenbench import comparison
-from pytest_tokenbench.comparison import CompareError
 from pytest_tokenbench.gates import Gate
+from pytest_tokenbench.pairing import CompareError
 from pytest_tokenbench.records import Decision, ModelInfo, Observation, Outcome, Question, Scores
 from pytest_tokenbench.reporting import comparison as shown
 from pytest_tokenbench.results import Results
@@ -183,6 +183,71 @@ def test_only_pairs_count_and_what_one_run_lacks_is_told():
     assert figure["worst"]["missing"] == 10
     assert figure["worst"]["n"] == 40
     assert figure["worst"]["difference"] == pytest.approx(-17 / 40)
+
+
+def trials_of(
+    condition: str, *right: tuple[bool | None, ...], failed: bool = True
+) -> tuple[Observation, ...]:
+    """The repeats of each of the first questions: right, wrong, or (None) ended in an error, or not run."""
+    return tuple(
+        seen(question, condition, right=one)
+        if one is not None
+        else made_runs.errored(seen(question, condition, right=True))
+        for question, its in zip(ANSWERABLE, right, strict=False)
+        for one in its
+        if one is not None or failed
+    )
+
+
+def numbered(trials: tuple[Observation, ...]) -> tuple[Observation, ...]:
+    """Trials of two repeats each, numbered."""
+    return tuple(replace(one, repeat=place % 2) for place, one in enumerate(trials))
+
+
+def test_a_question_of_which_one_repeat_is_missing_is_not_taken_for_whole():
+    was = run(*numbered(trials_of("D25", *[(True, True)] * 10)), repeats=2)
+    now = run(*numbered(trials_of("D25", *[(True, None)] * 10)), repeats=2)
+    figure = comparison.build(was, now)["conditions"]["D25"]["measures"]["accuracy"]
+    assert (figure["difference"], figure["n"]) == (0, 10)
+    # If every second repeat went wrong, each question lost half.
+    assert (figure["worst"]["missing"], figure["worst"]["n"]) == (10, 10)
+    assert figure["worst"]["difference"] == pytest.approx(-0.5)
+
+
+def test_an_error_in_both_runs_may_hide_a_loss_and_what_neither_was_asked_does_not():
+    half = [(True,)] * 10 + [(None,)] * 10
+    for failed in (True, False):
+        runs = [run(*trials_of("D25", *half, failed=failed)) for _ in range(2)]
+        figure = comparison.build(*runs)["conditions"]["D25"]["measures"]["accuracy"]
+        assert figure["n"] == 10
+        assert figure.get("worst", {}).get("difference") == (pytest.approx(-0.5) if failed else None)
+
+
+def test_tokens_that_are_missing_are_counted_too():
+    lacking = run(*observations(set(), "A"), *observations(set())[:30])
+    untold = [
+        replace(one, input_tokens=None) if one.question == "mill-q00" else one for one in lacking.observations
+    ]
+    figure = comparison.build(first(), replace(lacking, observations=tuple(untold)))["conditions"]["D25"][
+        "measures"
+    ]
+    # 18 of 48 were not run, and of one the tokens were not told.
+    assert figure["input_tokens"]["worst"] == {"missing": 19, "n": 48}
+    assert figure["accuracy"]["worst"]["missing"] == 10
+
+
+def test_an_answer_is_reworded_if_the_same_repeat_was_worded_otherwise():
+    def worded(*answers: str) -> Run:
+        trials = [replace(seen(ANSWERABLE[0], "D25", right=True, repeat=place), answer=answer)
+                  for place, answer in enumerate(answers) if answer]  # fmt: skip
+        return run(*trials, repeats=len(answers))
+
+    def reworded(was: Run, now: Run) -> int:
+        return comparison.build(was, now)["conditions"]["D25"]["reworded"]
+
+    assert reworded(worded("one"), worded("one", "one", "one")) == 0
+    assert reworded(worded("one", "", "two"), worded("one", "three", "two")) == 0
+    assert reworded(worded("one", "two"), worded("two", "one")) == 1
 
 
 def test_what_was_not_measured_has_the_reason_and_no_number():
@@ -361,7 +426,39 @@ class TestGates:
         made = comparison.build(first(), lacking)
         assert Gate.parse("accuracy:D25:30").failure(made) is None
         assert Gate.parse("accuracy:D25:3").failure(made) == (
-            "accuracy:D25:3 cannot be judged: 10 of 40 questions have it in one run only, which could hide a loss"
+            "accuracy:D25:3 cannot be judged: 10 of 40 questions lack trials in one of the runs, which could hide a loss"
+        )
+
+    def test_a_missing_repeat_counts_as_wrong_where_that_could_hide_a_loss(self):
+        was = run(*numbered(trials_of("D25", *[(True, True)] * 20)), repeats=2)
+        now = run(*numbered(trials_of("D25", *[(True, None)] * 20)), repeats=2)
+        assert Gate.parse("accuracy:D25:3").failure(comparison.build(was, now)) == (
+            "accuracy:D25:3 cannot be judged: 20 of 20 questions lack trials in one of the runs, which could hide a loss"
+        )
+
+    def test_tokens_are_judged_on_every_question_or_not_at_all(self):
+        lacking = run(*observations(set(), "A"), *observations(set())[:47])
+        made = comparison.build(first(), lacking)
+        assert Gate.parse("input_tokens:A:0").failure(made) is None
+        assert Gate.parse("input_tokens:D25:50").failure(made) == (
+            "input_tokens:D25:50 cannot be judged: 1 of 48 questions lack trials in one of the runs, which could hide a "
+            "loss"
+        )
+
+    def test_questions_that_changed_or_are_gone_could_hide_a_loss_and_new_ones_that_are_right_do_not(self):
+        gate = Gate.parse("accuracy:A:3")
+        gone = QUESTIONS[10:]
+        assert gate.failure(comparison.build(first(), second(questions=gone))) == (
+            "accuracy:A:3 cannot be judged: 10 of 40 questions lack trials in one of the runs, which could hide a loss"
+        )
+        changed = tuple(
+            replace(one, question="?") if place < 10 else one for place, one in enumerate(QUESTIONS)
+        )
+        assert "10 of 40 questions" in gate.failure(comparison.build(first(), second(questions=changed)))
+        # All of them are right under A in the second run: none could have been lost.
+        assert gate.failure(comparison.build(first(questions=gone), second())) is None
+        assert "10 of 48" in Gate.parse("input_tokens:A:3").failure(
+            comparison.build(first(questions=gone), second())
         )
 
     def test_what_was_not_measured_shuts_it(self):
@@ -394,6 +491,18 @@ class TestText:
     def test_nothing_is_set_apart_by_more_than_one_blank_line(self, made, width):
         lines = [line for line, _ in shown.summary(made, width, [Gate.parse("accuracy:D25:3")])]
         assert ("", "") not in pairwise(lines)
+
+    def test_what_a_run_lacks_is_told_below_the_table_and_in_the_slices(self):
+        lacking = run(*observations(set(), "A"), *observations(set())[:15])
+        made = comparison.build(first(), lacking)
+        sentence = "D25: 25 of 40 questions lack trials with accuracy in one of the runs; 15 are compared"
+        text = [line for line, _ in shown.summary(made, 140)]
+        assert sentence in text
+        assert "D25: 33 of 48 questions lack trials with tokens in one of the runs; 15 are compared" in text
+        assert "- D25: 25 of 40 questions lack trials" in shown.markdown(made)
+        # Of the twenty on the mill fifteen are there under D25, five of which were wrong before.
+        (by_document,) = (place for place, line in enumerate(text) if line.startswith("points by document"))
+        assert text[by_document + 2].split() == ["mill", "20", "+0.0", "+33.3*", "(n=15)"]
 
     def test_what_is_lost_gained_and_reworded_is_explained_once(self, made):
         told = (

@@ -161,6 +161,30 @@ class TestBoard:
             reader.decision("s", "d")
         timer.join()
 
+    @pytest.mark.parametrize("told", [(), (Told(),), (Told((Decision("c"),)),)])
+    def test_the_end_is_seen_whatever_was_told_before(self, tmp_path, told):
+        writer, reader = Board(tmp_path / "b"), Board(tmp_path / "b", reads=True)
+        reasons = []
+
+        def wait():
+            with pytest.raises(UndecidedError) as caught:
+                reader.decision("s", "d")
+            reasons.append(str(caught.value))
+
+        waiting = threading.Thread(target=wait, daemon=True)
+        for one in told:
+            writer.tell("s", one)
+        waiting.start()
+        writer.end()
+        waiting.join(60)
+
+        assert [reason[:17] for reason in reasons] == ["the session ended"]
+        late = Board(tmp_path / "b", reads=True)
+        with pytest.raises(UndecidedError, match="ended"):
+            late.decision("another", "d")
+        if told and told[0].decisions:
+            assert late.decision("s", "c") == Decision("c")
+
     def test_who_lost_its_controller_does_not_wait(self, tmp_path, monkeypatch):
         reader = Board(tmp_path / "b", reads=True)
         monkeypatch.setattr("os.getppid", lambda: -1)

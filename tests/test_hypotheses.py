@@ -208,6 +208,28 @@ class TestMissing:
         verdict = judge(hypothesis(claim), Results(asked, ["A"], "A", trials)).verdict
         assert verdict.ruling is Ruling.PASSED
 
+    @pytest.mark.parametrize(
+        ("measures", "count"), [(("accuracy",), 1), (("made_up",), 3), (("accuracy", "made_up"), 4)]
+    )
+    def test_missing_trials_are_counted_of_the_measures_that_are_asked_for(self, measures, count):
+        def claim(results):
+            # As they are, each is 1 or 0; with the missing ones counted wrong it is not.
+            for measure in measures:
+                assert results.estimate(measure, "A").estimate in {0.0, 1.0}
+
+        asked = [scripted.question("q1"), scripted.question("q2")]
+        asked += [scripted.unanswerable(f"u{place}") for place in range(4)]
+        trials = [
+            scripted.observation(
+                question, "A", right=True, status=Status.OK if question.id in {"q1", "u0"} else Status.ERROR
+            )
+            for question in asked
+        ]
+        verdict = judge(hypothesis(claim), Results(asked, ["A"], "A", trials)).verdict
+        assert verdict.ruling is Ruling.UNAVAILABLE
+        told = f"passed without the missing trials, but failed counting {count} missing of A as wrong"
+        assert verdict.reason == told
+
     def test_tokens_with_a_missing_trial_are_unavailable(self):
         def claim(results):
             assert results.reduction("input_tokens", "D", versus="A").estimate > -9

@@ -139,6 +139,26 @@ class TestTokens:
         assert cold.read == cold.prompts
         assert shared.read == shared.distinct == cold.distinct
 
+    @pytest.mark.parametrize("tokenize", [None, words])
+    @pytest.mark.parametrize("order", Order)
+    def test_with_a_nonce_no_prompt_begins_like_another(self, repository, settings, order, tokenize):
+        asked = replace(settings, nonce=True, order=order)
+        bare = load(
+            study(), repository / "benchmarks" / "test_made.py", repository, replace(asked, nonce=False)
+        )
+        loaded = load(study(), repository / "benchmarks" / "test_made.py", repository, asked)
+        made = built(loaded, asked, tokenize=tokenize).conditions
+
+        for name, one in made.items():
+            assert one.prompts.tokens == one.distinct.tokens == one.read.tokens
+            assert not one.prompts.is_exact, "a nonce is another each time"
+            # One word more, if words are counted.
+            more = 0 if tokenize is None or name in {"C", "D25", "Dall"} else one.trials
+            assert (
+                one.prompts.tokens
+                == built(bare, asked, tokenize=tokenize).conditions[name].prompts.tokens + more
+            )
+
     def test_of_trials_that_are_there_already_are_not_counted(self, loaded, settings):
         done = [key for key in loaded.trials if key.condition == "A"]
         plan = built(loaded, settings, done=done)
@@ -301,6 +321,34 @@ def test_cost_is_tokens_times_prices(loaded, settings):
     )
     assert is_most
     assert any(line.startswith("expected cost, by hand: at most ") for line in shown_of(plan))
+
+
+@pytest.mark.parametrize("tokenize", [None, words])
+def test_a_prompt_beyond_the_base_tier_has_no_cost_as_in_a_report(loaded, settings, tokenize):
+    few = [key for key in loaded.trials if key.condition == "A"]
+    plan = built(loaded, settings, selected=few, tokenize=tokenize)
+    longest = plan.conditions["A"].longest.tokens
+    whole = max(
+        passages.word_count(loaded.documents[question.document].text)
+        for question in loaded.questions.values()
+    )
+    assert longest > whole * (1.4 if tokenize is None else 1)
+
+    plan.cost(replace(made_runs.BY_HAND, base_up_to=longest))
+    priced = replace(plan, prices=(replace(made_runs.BY_HAND, base_up_to=longest - 1),))
+    told = f"a prompt under A has {'about ' if tokenize is None else ''}{longest:,} tokens; over {longest - 1:,} they cost"
+    assert f"expected cost, by hand: not told, since {told} more than the prices say" in shown_of(priced, 300)
+
+
+def test_a_preparation_beyond_the_base_tier_has_no_cost(loaded, settings):
+    plan = built(loaded, settings, selected=[key for key in loaded.trials if key.condition == "C"])
+    (made,) = plan.preparations
+    assert made.read.tokens / made.documents < made.longest.tokens < made.read.tokens
+    priced = replace(plan, prices=(replace(made_runs.BY_HAND, base_up_to=made.longest.tokens - 1),))
+    assert any(
+        line.startswith("expected cost, by hand: not told, since the summary of a document has about ")
+        for line in shown_of(priced, 300)
+    )
 
 
 class TestPower:

@@ -247,10 +247,25 @@ class TestArithmetic:
             "estimate": pytest.approx((4030 / 3 * 2 + 50) * MICRO),
             "n": 3,
         }
-        # Of the mill's two questions one pays the cached rate, for 1010 - 3 tokens.
+        # The mill's third costs what the two others do; two of the three pay the cached rate, for 1010 - 3 tokens.
         assert made["with_prompt_caching"]["estimate"] == pytest.approx(
-            (4030 * 2 + 150 - 1007 * 1.5) / 3 * MICRO
+            (3 * (1015 * 2 + 50) - 2 * 1007 * 1.5 + 4050) / 4 * MICRO
         )
+        assert made["with_prompt_caching"]["n"] == 3
+
+    @pytest.mark.parametrize("lost", [{"mill-q2"}, {"mill-q2", "mill-q3"}, {"mill-q1", "mill-q3"}])
+    def test_with_trials_missing_caching_looks_no_dearer_than_with_all_of_them(self, lost):
+        def cached(run):
+            return costs(run)["with_prompt_caching"]["estimate"]
+
+        # Questions of one length, so that what is lost is not what costs least.
+        alike = changed(lambda seen: replace(seen, input_tokens=1010) if seen.document == "mill" else seen)
+        lacking = replace(alike, observations=tuple(
+            made_runs.errored(seen) if seen.condition == "A" and seen.question in lost else seen
+            for seen in alike.observations
+        ))  # fmt: skip
+        assert cached(lacking) <= cached(alike)
+        assert cached(lacking) == pytest.approx(cached(alike), rel=0.01)
 
     def test_an_unknown_count_is_no_cost_of_zero(self):
         made = costs(

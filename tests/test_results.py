@@ -342,9 +342,9 @@ class TestMissing:
         made = results(*lost("D", "q2"))
         made.estimate("made_up", "D")
         made.estimate("accuracy", "A")
-        assert made.in_doubt == set()
+        assert made.in_doubt == {}
         made.difference("accuracy", "D", versus="A")
-        assert made.in_doubt == {"D"}
+        assert made.in_doubt == {"D": {"q2": 1}}
 
 
 class TestCounting:
@@ -353,7 +353,7 @@ class TestCounting:
         made = results(*lost("D", "q1")).counting({"D": as_right})  # q2 wrong, q3 right
         assert made.estimate("accuracy", "D").estimate == pytest.approx(accuracy)
         assert made.estimate("accuracy", "D").n == 3
-        assert made.in_doubt == set()
+        assert made.in_doubt == {}
 
     @pytest.mark.parametrize(("as_right", "made_up", "abstention"), [(True, 0, 1), (False, 1, 0)])
     def test_right_is_not_made_up(self, as_right, made_up, abstention):
@@ -528,9 +528,9 @@ class TestRepeats:
     def test_a_missing_repeat_leaves_its_condition_in_doubt(self):
         made = results(*repeated(["+-x", "+++", "+++", "+++"]), repeats=3)
         made.estimate("made_up", "D")
-        assert made.in_doubt == set()
+        assert made.in_doubt == {}
         made.estimate("accuracy", "D")
-        assert made.in_doubt == {"D"}
+        assert made.in_doubt == {"D": {"q1": 1}}
 
     def test_a_hypothesis_on_tokens_needs_every_repeat(self):
         made = results(*repeated(["+-x", "+++", "+++", "+++"]), repeats=3)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from dataclasses import replace
 from itertools import groupby, pairwise
 
 import pytest
@@ -203,6 +204,14 @@ class TestEstimates:
     def test_in_shared_order_a_repeat_of_a_questions_own_context_reads_it_anew(self):
         found = self.fresh(Order.SHARED, 2, repeats=2)
         assert (found["B2-d0-q0-r2"], found["B4-d0-q0-r2"]) == (140, 350 - 140)
+
+    def test_with_a_nonce_each_trial_reads_its_whole_context_in_any_order(self):
+        questions = asked(3, 1)
+        trials = arrange(FAMILIES, questions, Order.SHARED)
+        shared, cold = (layout(order, questions, FAMILIES) for order in (Order.SHARED, Order.COLD))
+        with_nonces = replace(shared, nonce=True)
+        assert with_nonces.estimated_tokens(trials) == cold.estimated_tokens(trials)
+        assert with_nonces.works("made", trials)[trials[1]].tokens == cold.estimated_tokens(trials)[trials[1]]
 
     @pytest.mark.parametrize("order", Order)
     def test_a_trial_that_is_done_costs_nothing_and_leaves_its_context_to_the_next(self, order):

@@ -41,7 +41,7 @@ def summary(document: Json, width: int, gates: Sequence[Gate] = ()) -> list[Line
         lines += [("", {}), *_table(headings, rows, width, _DROPPED_OF_FINDINGS), *_told(sentences, width)]
     dropped = _DROPPED_OF_ARMS if "ablation" in document else DROPPED
     lines += [("", {}), *_table(*compared.cells(document, wording.one_line), width, dropped)]
-    lines += _told(compared.not_compared(document), width)
+    lines += _told((*compared.not_compared(document), *compared.missing(document)), width)
     for name, headings, rows in compared.slices(document, wording.one_line):
         lines += [
             ("", {}),
@@ -107,7 +107,8 @@ def markdown(document: Json, gates: Sequence[Gate] = ()) -> str:
         parts.append("## Arms")
     parts.append(tables.render(*compared.cells(document, escape), style="github"))
     parts.append(escape(compared.legend(document)) + ".")
-    parts += map(escape, compared.not_compared(document))
+    lacking = [*compared.not_compared(document), *compared.missing(document)]
+    parts += ["\n".join(f"- {escape(sentence)}" for sentence in lacking)] if lacking else []
     for name, headings, rows in compared.slices(document, escape):
         parts += [f"## Accuracy by {name}, in points", tables.render(headings, rows, style="github")]
     parts += [escape(compared.MARK) + ".", "## Answers that changed"]

@@ -1,12 +1,20 @@
 """The tables of a comparison of two runs, for a terminal, Markdown and the page."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from pytest_tokenbench.comparison import COMPARED
+from pytest_tokenbench.figures import is_unvaried
 from pytest_tokenbench.reporting import ablation_words, wording
 
 Json = Mapping[str, Any]
 NONE = "-"
+_MEASURES = {
+    "accuracy": "accuracy",
+    "abstention": "abstention",
+    "made_up": "made-up answers",
+    "input_tokens": "tokens",
+}
 MARK = (
     "* marks a difference whose interval excludes 0, and ! an interval of zero width; of many intervals some exclude 0 "
     "by chance"
@@ -81,6 +89,36 @@ def not_compared(document: Json) -> list[str]:
     return [f"not in the table, since not asked in both runs: {names}"] if lacking else []
 
 
+def missing(document: Json) -> Iterator[str]:
+    """Which figures there are not, or not of all questions, a sentence each."""
+    names = compared(document)
+    # Cases are all answerable.
+    measures = ("accuracy", "input_tokens") if "ablation" in document else COMPARED
+    lacking: dict[tuple[str, int, int, int], list[str]] = {}
+    for measure in measures:
+        figures = {name: document["conditions"][name]["measures"][measure] for name in names}
+        without = {name: figure["unavailable"] for name, figure in figures.items() if "unavailable" in figure}
+        if without and len(without) == len(figures):
+            yield f"no difference in {_MEASURES[measure]}, since nothing has it in both runs"
+        else:
+            yield from map(wording.one_line, without.values())
+        for name, figure in figures.items():
+            if "worst" in figure:
+                worst = figure["worst"]
+                key = name, worst["missing"], worst["n"], figure["n"]
+                lacking.setdefault(key, []).append(_MEASURES[measure])
+    asked = "cases" if "ablation" in document else "questions"
+    for (name, count, of, used), what in lacking.items():
+        yield (
+            f"{wording.one_line(name)}: {count:,} of {of:,} {asked} lack trials with {_listed(what)} in one of the "
+            f"runs; {used:,} are compared"
+        )
+
+
+def _listed(words: Sequence[str]) -> str:
+    return " and ".join([*([", ".join(words[:-1])] if words[1:] else []), words[-1]])
+
+
 def columns(document: Json) -> list[str]:
     """The conditions that slices are shown under: over blocks not all arms, which are dozens."""
     shown = document["ablation"]["arms"] if "ablation" in document else document["conditions"]
@@ -120,7 +158,7 @@ def difference(figure: Json, form: str = "{:+z.1f}", scale: float = 100) -> str:
     if figure["low"] is None:
         return f"{text} [no interval]"
     ends = ", ".join(form.format(scale * figure[end]) for end in ("low", "high"))
-    return f"{text} [{ends}]{'!' * figure['zero_width']}{_mark(figure)}"
+    return f"{text} [{ends}]{'!' * is_unvaried(figure)}{_mark(figure)}"
 
 
 def _mark(figure: Json) -> str:
@@ -138,10 +176,14 @@ def slices(document: Json, name: Callable[[str], str]) -> Iterator[tuple[str, li
             figures = [made.get(condition, {}).get("accuracy", {}) for condition in conditions]
             if any("difference" in figure for figure in figures):
                 number = max(figure.get("n", 0) for figure in figures)
-                rows.append([name(value), str(number), *map(_short, figures)])
+                rows.append([name(value), str(number), *(_short(figure, number) for figure in figures)])
         if rows:
             yield name(slice_name), ["", "n", *map(name, conditions)], rows
 
 
-def _short(figure: Json) -> str:
-    return f"{100 * figure['difference']:+z.1f}{_mark(figure)}" if "difference" in figure else NONE
+def _short(figure: Json, number: int) -> str:
+    """A difference with its mark, and its n where that is not the row's."""
+    if "difference" not in figure:
+        return NONE
+    fewer = "" if figure["n"] == number else f" (n={figure['n']})"
+    return f"{100 * figure['difference']:+z.1f}{_mark(figure)}{fewer}"

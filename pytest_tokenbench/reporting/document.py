@@ -6,11 +6,10 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
-from pytest_tokenbench import costs, hypotheses
+from pytest_tokenbench import break_even, costs, hypotheses
 from pytest_tokenbench.ablation import report
 from pytest_tokenbench.ablation.results import AblationResults
+from pytest_tokenbench.break_even import Building
 from pytest_tokenbench.figures import figure
 from pytest_tokenbench.measures import MEASURES, Scope, is_cold, is_warm
 from pytest_tokenbench.records import Observation, Preparation, Status, Verdict
@@ -42,7 +41,14 @@ def results_of(run: Run) -> Results:
         return AblationResults.of(
             record.ablation, record.questions, run.observations, record.repeats, run.decisions
         )
-    return Results(record.questions, record.conditions, record.baseline, run.observations, record.repeats)
+    return Results(
+        record.questions,
+        record.conditions,
+        record.baseline,
+        run.observations,
+        record.repeats,
+        beside=break_even.columns(_buildings(run)),
+    )
 
 
 def build(run: Run) -> Json:
@@ -57,7 +63,8 @@ def build(run: Run) -> Json:
     for seen in results.observations:
         if seen.status is Status.OK:
             trials[seen.condition].append(seen)
-    conditions = {name: _condition(name, trials[name], results, run) for name in record.conditions}
+    buildings = _buildings(run)
+    conditions = {name: _condition(name, trials[name], results, run, buildings) for name in record.conditions}
     document: Json = {
         "format": FORMAT,
         "study": record.study,
@@ -90,7 +97,9 @@ def as_text(document: Json) -> str:
     return json.dumps(kept, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _condition(name: str, trials: list[Observation], results: Results, run: Run) -> Json:
+def _condition(
+    name: str, trials: list[Observation], results: Results, run: Run, buildings: break_even.Buildings
+) -> Json:
     """A condition's figures; `trials` are those that ended well."""
     baseline = run.record.baseline
     measures = {}
@@ -107,10 +116,11 @@ def _condition(name: str, trials: list[Observation], results: Results, run: Run)
         "remarks": dict(sorted(Counter(str(seen.remark) for seen in trials if seen.remark).items())),
         "churn": _churn(name, results),
         "measures": measures,
-        "preparation": _preparation(name, results, run),
+        "preparation": _preparation(name, buildings[name], results, run),
     }
     if name != baseline:
         made["reduction"] = figure(lambda: results.paired_reduction("input_tokens", name, baseline))
+        made["break_even"] = break_even.break_even(name, buildings, results)
         made["differences"] = {measure: _difference(measure, name, results) for measure in COMPARED}
     return made
 
@@ -147,20 +157,16 @@ def _noise(difference: float, scope: Scope, name: str, results: Results) -> Json
     return {"churn": churn, "within_churn": abs(difference) < churn}
 
 
-def _preparation(name: str, results: Results, run: Run) -> Json | None:
+def _preparation(
+    name: str, building: Building | Unavailable | None, results: Results, run: Run
+) -> Json | None:
     """What was built for a condition, summed over documents; None where nothing is built."""
-    recipe = run.record.recipes.get(name)
-    if recipe is None:
+    if building is None:
         return None
     built = _latest(run, name)
     usable = [one for one in built.values() if one.failure is None]
-    tokens = [_tokens(one) for one in usable]
-    per_document = (
-        None if not tokens or None in tokens else math.fsum(t for t in tokens if t is not None) / len(tokens)
-    )
-    questions = len(run.record.questions) / max(1, len({q.document for q in run.record.questions}))
     return {
-        "recipe": recipe,
+        "recipe": run.record.recipes[name],
         "options": run.record.recipe_options.get(name, {}),
         "documents": len(built),
         "failed": {one.document: one.failure for one in built.values() if one.failure is not None},
@@ -168,11 +174,24 @@ def _preparation(name: str, results: Results, run: Run) -> Json | None:
         "units": {one.document: len(one.units) for one in usable},
         "numbers": sum(one.numbers for one in usable),
         "unfaithful_numbers": sum(one.unfaithful_numbers for one in usable),
-        "tokens_per_document": per_document,
-        "tokens_per_question": None if per_document is None else per_document / questions,
         "seconds_per_document": math.fsum(one.seconds for one in usable) / len(usable) if usable else None,
-        "break_even": _break_even(name, per_document, results),
+    } | break_even.figures(building, results)
+
+
+def _buildings(run: Run) -> break_even.Buildings:
+    """By condition what it built; those with one recipe and the same options share it."""
+    record = run.record
+    alike = {
+        name: repr((recipe, record.recipe_options.get(name, {}))) for name, recipe in record.recipes.items()
     }
+    made: dict[str, Building | Unavailable] = {}
+    for name, recipe in alike.items():
+        if recipe not in made:
+            try:
+                made[recipe] = Building.of(_latest(run, name), record.questions)
+            except Unavailable as reason:
+                made[recipe] = reason
+    return {name: made[alike[name]] if name in alike else None for name in record.conditions}
 
 
 def _latest(run: Run, condition: str) -> Mapping[str, Preparation]:
@@ -186,33 +205,6 @@ def _latest(run: Run, condition: str) -> Mapping[str, Preparation]:
     # In the order of the questions' documents, whichever was built first.
     order = dict.fromkeys(question.document for question in run.record.questions)
     return {name: found[name] for name in dict.fromkeys((*order, *sorted(found))) if name in found}
-
-
-def _tokens(one: Preparation) -> int | None:
-    return (
-        None
-        if one.input_tokens is None or one.output_tokens is None
-        else one.input_tokens + one.output_tokens
-    )
-
-
-def _break_even(name: str, per_document: float | None, results: Results) -> Json:
-    """The number of questions per document from which preparation and questions cost fewer tokens than A's."""
-    try:
-        ours = results.column("input_tokens", name)
-        theirs = results.column("input_tokens", results.baseline)
-    except Unavailable as reason:
-        return {"unavailable": str(reason)}
-    both = ~(np.isnan(ours) | np.isnan(theirs))
-    if per_document is None or not both.any():
-        return {"unavailable": "the preparation's tokens or paired trials are not known"}
-    saved = float((theirs[both] - ours[both]).mean())
-    if saved <= 0:
-        return {"never": f"a question costs no fewer tokens than under {results.baseline}"}
-    return {
-        "questions_per_document": math.floor(per_document / saved) + 1,
-        "tokens_saved_per_question": saved,
-    }
 
 
 def _costs(run: Run, results: Results) -> list[Json]:

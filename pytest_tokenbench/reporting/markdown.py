@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from pytest_tokenbench.reporting import ablation, costs, terminal, wording
+from pytest_tokenbench.reporting import ablation, costs, preparation, terminal, wording
 from pytest_tokenbench.run_folder import RunRecord
 
 Json = Mapping[str, Any]
@@ -25,6 +25,9 @@ def render(document: Json, record: RunRecord) -> str:
     parts += [f"**{escape(notice)}**" for notice in wording.notices(document)]
     parts += [ablation.markdown(document, escape), "## Arms"] if "ablation" in document else []
     parts.append(terminal.markdown_table(document, escape))
+    if preparation.is_there(document):
+        parts.append("Tokens for one document, and spread over the questions that were asked of it:")
+        parts.append(preparation.markdown(document, escape))
     for entry in document.get("costs", []):
         parts.append(f"{escape(costs.heading(entry, document))}:")
         parts.append(costs.markdown_table(entry, document["baseline"], escape))

@@ -9,6 +9,7 @@ from pytest_tokenbench.prices import Price
 from pytest_tokenbench.progress import duration
 from pytest_tokenbench.reporting import tables, wording
 from pytest_tokenbench.reporting.terminal import wrapped
+from pytest_tokenbench.results import Unavailable
 
 Line = tuple[str, dict[str, bool]]
 
@@ -126,7 +127,10 @@ def _time(plan: Plan, root: Path) -> str:
 
 
 def _cost(plan: Plan, price: Price) -> str:
-    trials, built, is_most = plan.cost(price)
+    try:
+        trials, built, is_most = plan.cost(price)
+    except Unavailable as reason:
+        return wording.one_line(f"expected cost, {price.name}: not told, since {reason}")
     most = "at most " if is_most else "about "
     parts = f": {_money(trials)} for the trials, {_money(built)} for the preparations" if built else ""
     cost = f"{most}{_money(trials + built)} {price.currency}{parts}, without prompt caching"

@@ -4,10 +4,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pytest_tokenbench.figures import is_unvaried
+
 Json = Mapping[str, Any]
-QUICK_NOTICE = (
-    "QUICK look: four shortened documents, few questions; not the protocol, its verdicts prove nothing"
-)
+QUICK_NOTICE = "QUICK look: shortened documents (at most four), few questions; not the protocol, its verdicts prove nothing"
 ABLATION_QUICK_NOTICE = (
     "QUICK look: few cases, nothing but each block and then all removable ones left out; not the study, its verdicts "
     "prove nothing"
@@ -89,7 +89,7 @@ def manner(document: Json) -> str:
 def _ends(figure: Json, form: str) -> str:
     if figure["low"] is None:
         return " [no interval]"
-    flag = "!" if figure["zero_width"] else ""
+    flag = "!" if is_unvaried(figure) else ""
     return f" [{form.format(100 * figure['low'])}, {form.format(100 * figure['high'])}]{flag}"
 
 
@@ -97,26 +97,30 @@ def preparation(made: Json | None) -> str:
     """Preparation tokens per document: 12,345; 0 where nothing is built."""
     if made is None:
         return "0"
-    per_document = made["tokens_per_document"]
-    return _NONE if per_document is None else f"{per_document:,.0f}"
+    return tokens(made["tokens_per_document"])
 
 
 def break_even(made: Json) -> str:
-    """Questions per document from which a condition is cheaper than the baseline."""
-    if "reduction" not in made:
+    """Questions per document from which on a condition is cheaper than the baseline, or up to which."""
+    if "break_even" not in made:
         return "baseline"
-    if made["preparation"] is None:
-        saves = made["reduction"].get("estimate")
-        return _NONE if saves is None else "1" if saves > 0 else "never"
-    found = made["preparation"]["break_even"]
+    found = made["break_even"]
+    if "up_to" in found:
+        return f"up to {found['up_to']:,}"
     return "never" if "never" in found else str(found.get("questions_per_document", _NONE))
 
 
 def evidence(entry: Json) -> str:
     """One number behind a verdict, with interval and n."""
-    value, low, high = entry["estimate"], entry["low"], entry["high"]
-    ends = "" if low is None else f" [{low:.4g}, {high:.4g}]" + ("!" if low == high else "")
-    return f"{entry['measure']} = {value:.4g}{ends}, n={entry['n']}"
+    ends = ""
+    if entry["low"] is not None:
+        ends = f" [{number(entry['low'])}, {number(entry['high'])}]" + "!" * is_unvaried(entry)
+    return f"{entry['measure']} = {number(entry['estimate'])}{ends}, n={entry['n']}"
+
+
+def number(value: float) -> str:
+    """A number of unknown kind, with about four digits: 9,512, 0.4123."""
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"  # noqa: PLR2004  # as people write them
 
 
 def verdict(entry: Json) -> str:
@@ -375,9 +379,15 @@ def _is_unvaried(found: Any) -> bool:
 
 def _shows_zero_width(document: Json) -> bool:
     for made in document["conditions"].values():
-        if any(
-            one["accuracy"].get("zero_width") for one in (made["measures"], made.get("differences")) if one
-        ):
+        # Those whose intervals any report shows.
+        figures = [made["measures"]["accuracy"]]
+        figures += [
+            found for measure, found in made.get("differences", {}).items() if measure != "abstention"
+        ]
+        figures += [
+            found for name, found in (made["preparation"] or {}).items() if name.startswith("tokens_")
+        ]
+        if any(map(is_unvaried, figures)):
             return True
     evidence = [entry for verdict in document["hypotheses"] for entry in verdict["evidence"]]
-    return any(entry["low"] is not None and entry["low"] == entry["high"] for entry in evidence)
+    return any(map(is_unvaried, evidence))

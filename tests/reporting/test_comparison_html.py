@@ -240,7 +240,7 @@ class TestWhatItSays:
             if seen.condition == "A" or seen.question not in {"q1", "q2"}
         ]
         told = Parsed(render(former(), replace(lacking, observations=tuple(kept)))).text
-        assert "D25: 2 of 12 questions have accuracy in one run only, and are left out." in told
+        assert "D25: 2 of 12 questions lack trials with accuracy in one of the runs; 10 are compared." in told
         told = Parsed(render(*RUNS["nothing in common"])).text
         assert "No difference in accuracy, since nothing has it in both runs." in told
         assert "No accuracy was measured in both runs." in told

@@ -18,10 +18,11 @@ from hypothesis import strategies as st
 
 from pytest_tokenbench import contexts, prompting
 from pytest_tokenbench.records import Evidence, Question, Ruling, Status, Verdict
-from pytest_tokenbench.reporting import document, files
+from pytest_tokenbench.reporting import document, files, wording
 from pytest_tokenbench.reporting.html import (
     forest,
     labels,
+    numbers,
     page,
     preparation,
     slices,
@@ -295,6 +296,14 @@ class TestVerdicts:
         assert [(mark.label, mark.is_asked) for mark in number.scale.marks] == [("0", False)]
         assert number.asked == ""
 
+    def test_ends_that_differ_by_rounding_alone_are_the_same(self):
+        third = evidence("accuracy of D25 less A", 1 / 3, 1 / 3, 1 / 3 + 1e-16)
+        assert third["low"] != third["high"]
+        (number,) = card(third).numbers
+        assert number.value == "+33.3 [+33.3, +33.3]! points, n = 80"
+        assert numbers.points(third | {"zero_width": True}) == "+33.3 [+33.3, +33.3]!"
+        assert wording.evidence(third) == "accuracy of D25 less A = 0.3333 [0.3333, 0.3333]!, n=80"
+
     def test_zero_can_be_what_was_asked(self):
         (number,) = card(evidence("accuracy of D25 less A", 0.02, 0.01, 0.05, ("low", ">", 0.0))).numbers
         assert [(mark.label, mark.is_asked) for mark in number.scale.marks] == [("0", True)]
@@ -413,13 +422,70 @@ class TestLabels:
 class TestPlots:
     def test_dominated_conditions_are_named_so_to_those_who_cannot_see(self):
         # Both are always right, and C takes fewer tokens.
-        assert "A: 100% at 1,259 (dominated); C: 100% at 100" in render(made_runs.run())
+        assert "A: 100%! at 1,259 (dominated); C: 100%! at 100" in render(made_runs.run())
 
     def test_a_condition_that_is_not_in_the_plot_is_named(self):
         run = made_runs.run()
         lost = tuple(replace(o, input_tokens=None) if o.condition == "C" else o for o in run.observations)
         (tokens, *_) = tradeoff.plots(document.build(replace(run, observations=lost)))
         assert tokens.note == "Not in the plot: C (they are not known)."
+
+    def test_each_condition_that_is_not_in_a_plot_has_its_own_reason(self):
+        def cost(run):
+            return tradeoff.plots(document.build(run))[1]
+
+        tier = cost(made_runs.run(replace(made_runs.BY_HAND, base_up_to=1500)))
+        assert tier.svg is None
+        over = "tokens; over 1,500 they cost more than the prices say"
+        assert tier.note == (
+            f"Not drawn against cost: a prompt under A has 2,000 {over}; the summary of quay has 2,000 {over}."
+        )
+        free = cost(made_runs.run(replace(made_runs.BY_HAND, input=0.0, output=0.0)))
+        assert free.note == "Not drawn against cost: 0 has no place on a logarithmic axis."
+        run = made_runs.run(made_runs.BY_HAND)
+        untold = tuple(replace(o, output_tokens=None) if o.condition == "C" else o for o in run.observations)
+        assert cost(replace(run, observations=untold)).note == (
+            "Not in the plot: C (output_tokens of condition C was not measured). Prices: by hand."
+        )
+
+    def test_a_prefill_of_no_seconds_is_told_as_one(self):
+        run = made_runs.run()
+        cold = tuple(
+            replace(o, cached_tokens=0, prefill_s=0.0 if o.condition == "C" else 1.0)
+            for o in run.observations
+        )
+        (*_, prefill) = tradeoff.plots(document.build(replace(run, observations=cold)))
+        assert prefill.note == "Not in the plot: C (0 has no place on a logarithmic axis)."
+
+    def test_an_interval_of_zero_width_is_told_from_none_at_all(self):
+        # Everything is right; of the quay there is one question alone, which has no interval.
+        made = parsed(changed(made_runs.run(), questions=tuple(
+            replace(question, slices={"place": question.document}) for question in made_runs.QUESTIONS
+        )))  # fmt: skip
+        panels = re.search(r"place mill \(3\) (.*?) quay \(1\) (.*?) Documents", " ".join(made.text.split()))
+        assert panels.groups() == ("A 100%! C 100%!", "A 100% C 100%")
+        assert ">A!</text>" in tradeoff.plots(document.build(made_runs.run()))[0].svg
+        alone = tradeoff.plots(document.build(RUNS["one question"]))[0].svg
+        assert ">A</text>" in alone
+
+    def test_differences_that_did_not_vary_are_not_called_known(self):
+        told = parsed(made_runs.run()).text
+        assert "±" not in told
+        assert "The difference in accuracy is the same on every question under C: how far it is known" in told
+
+    def test_how_far_differences_are_known_is_said_of_those_that_vary(self):
+        run = made_runs.run()
+        wrong = replace(run.observations[0].scores, correct=False)
+        both = [
+            replace(o, condition="D", scores=wrong if o.question == "mill-q1" else o.scores)
+            for o in run.observations
+            if o.condition == "A"
+        ]
+        run = changed(replace(run, observations=(*run.observations, *both)), conditions=("A", "C", "D"))
+        # One of four: from all four right to three of the four draws wrong.
+        told = parsed(run).text
+        assert "differences in accuracy are known to about ±38 points" in told
+        assert "is the same on every question under C: how far" in told
 
     def test_the_break_even_is_marked(self):
         # Built once: (1,100 + 2,050) / 2; a question saves 1,258.75 - 100: after one it has not paid, after two it has.

@@ -80,8 +80,8 @@ class TestDocument:
     def test_preparation_is_a_mean_over_documents_and_over_a_documents_questions(self):
         # (2400 + 3000) / 2 = 2700; four questions on two documents: 2700 / 2 = 1350; (3 + 5) / 2 = 4 s.
         made = built()["conditions"]["D"]["preparation"]
-        assert made["tokens_per_document"] == 2700
-        assert made["tokens_per_question"] == 1350
+        assert made["tokens_per_document"]["estimate"] == 2700
+        assert made["tokens_per_question"]["estimate"] == 1350
         assert made["seconds_per_document"] == 4
         assert (made["numbers"], made["unfaithful_numbers"]) == (7, 2)
         assert made["units"] == {"mill": 1, "quay": 2}
@@ -89,24 +89,26 @@ class TestDocument:
 
     def test_the_break_even_is_the_first_number_of_questions_that_costs_less(self):
         # A question saves 900 tokens: after 3 the 2,700 are even, the 4th pays.
-        made = built()["conditions"]["D"]["preparation"]["break_even"]
-        assert made == {"questions_per_document": 4, "tokens_saved_per_question": 900}
+        made = built()["conditions"]["D"]["break_even"]
+        assert made["questions_per_document"] == 4
+        assert made["tokens_saved_per_question"] == 900
 
     def test_a_condition_that_saves_nothing_never_breaks_even(self):
         dear = trials("D", (1000, 1200, 800, 1000), (True,) * 4)
-        assert "never" in built((*A, *dear))["conditions"]["D"]["preparation"]["break_even"]
+        assert "never" in built((*A, *dear))["conditions"]["D"]["break_even"]
 
     def test_a_preparation_of_unknown_cost_is_unknown_and_not_0(self):
-        made = built(preparations=(MILL, replace(QUAY, input_tokens=None)))["conditions"]["D"]["preparation"]
-        assert made["tokens_per_document"] is None
-        assert made["tokens_per_question"] is None
-        assert "unavailable" in made["break_even"]
+        made = built(preparations=(MILL, replace(QUAY, input_tokens=None)))["conditions"]["D"]
+        unknown = {"unavailable": "the preparation of quay has no token counts"}
+        assert made["preparation"]["tokens_per_document"] == unknown
+        assert made["preparation"]["tokens_per_question"] == unknown
+        assert made["break_even"] == unknown
 
     def test_a_failed_preparation_is_named_and_not_in_the_mean(self):
         failed = replace(QUAY, units=(), failure="the server fell")
         made = built(preparations=(MILL, failed))["conditions"]["D"]["preparation"]
         assert made["failed"] == {"quay": "the server fell"}
-        assert made["tokens_per_document"] == 2400
+        assert made["tokens_per_document"]["estimate"] == 2400
         assert made["documents"] == 2
 
     def test_two_recipes_of_one_name_are_told_apart_by_their_options(self):
@@ -118,7 +120,7 @@ class TestDocument:
         }
         made = built(preparations=(short, long), **changes)
         costs = {name: made["conditions"][name]["preparation"]["tokens_per_document"] for name in "DZ"}
-        assert costs == {"D": 2300, "Z": 2600}
+        assert {name: made["estimate"] for name, made in costs.items()} == {"D": 2300, "Z": 2600}
         notes = wording.notes(made)
         assert "summary (D): cut at its token limit for 1 of 1 documents" in notes
         assert "summary (Z): recovered from prose for 1 of 1 documents" in notes
@@ -338,6 +340,23 @@ class TestWording:
         assert wording.share(figure, interval=True) == "100% [100, 100]!"
         figure = {"estimate": 1.0, "low": None, "high": None, "n": 1, "zero_width": False}
         assert wording.share(figure, interval=True) == "100% [no interval]"
+
+    def test_large_numbers_behind_a_verdict_are_written_as_people_write_them(self):
+        entry = {"measure": "input_tokens of A", "estimate": 12345.6, "low": 999.94, "high": 23456.7, "n": 80}
+        assert wording.evidence(entry) == "input_tokens of A = 12,346 [999.9, 23,457], n=80"
+
+    def test_an_interval_of_zero_width_is_explained_whichever_measure_has_it(self):
+        told = "! marks an interval of zero width: nothing varied in this sample, which is not certainty"
+        made = built()
+        assert told not in wording.notes(made)
+        for measure in ("accuracy", "made_up", "f1"):
+            again = json.loads(json.dumps(made))
+            figure = again["conditions"]["D"]["differences"][measure]
+            figure |= {"estimate": 0.5, "low": 0.5, "high": 0.5, "zero_width": True}
+            assert told in wording.notes(again)
+        again = json.loads(json.dumps(made))
+        again["conditions"]["D"]["preparation"]["tokens_per_document"]["zero_width"] = True
+        assert told in wording.notes(again)
 
     @pytest.mark.parametrize("show", [wording.tokens, wording.share, wording.reduction, wording.points])
     def test_a_missing_figure_is_a_dash(self, show):

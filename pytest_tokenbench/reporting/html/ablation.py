@@ -112,10 +112,9 @@ def lost(document: Json) -> list[Lost]:
     found = [("composed", "composed arm", list(slices))]
     for pair in composed["pairs"]:
         names = list(map(wording.plain, pair["blocks"]))
-        found.append((f"pair-{'-'.join(pair['blocks'])}", " and ".join(names), pair["lost"]))
+        found.append((pair["arm"], " and ".join(names), pair["lost"]))
     found += [
-        (f"part-{part['block']}", f"within {wording.plain(part['block'])}", part["lost"])
-        for part in composed["within"]
+        (part["arm"], f"within {wording.plain(part['block'])}", part["lost"]) for part in composed["within"]
     ]
     return [
         Lost(what, tuple((case, slices.get(case, ""), _beside_base(arm, case, baseline)) for case in cases))

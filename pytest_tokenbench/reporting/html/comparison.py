@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from pytest_tokenbench.comparison import COMPARED
 from pytest_tokenbench.gates import Gate
 from pytest_tokenbench.reporting import ablation_words, wording
 from pytest_tokenbench.reporting import comparison_tables as compared
@@ -15,12 +14,6 @@ from pytest_tokenbench.reporting.html.tables import Table, shown
 
 Json = Mapping[str, Any]
 _BETWEEN = ("first", "second")
-_MEASURES = {
-    "accuracy": "accuracy",
-    "abstention": "abstention",
-    "made_up": "made-up answers",
-    "input_tokens": "tokens",
-}
 _OUTCOMES = {"correct": "right", "wrong": "wrong", "abstained": "abstained", "made_up": "made up"}
 
 
@@ -68,7 +61,7 @@ def render(document: Json, gates: Sequence[Gate] = ()) -> str:
         table=_conditions(document),
         legend=_sentence(compared.legend(document)),
         mark=_sentence(compared.MARK),
-        notes=[_sentence(note) for note in (*compared.not_compared(document), *_missing(document))],
+        notes=[_sentence(note) for note in (*compared.not_compared(document), *compared.missing(document))],
         forests=list(_forests(document)),
         slices=list(_slices(document)),
         changes=list(_changed(document["changes"])),
@@ -148,26 +141,6 @@ def _findings(document: Json) -> Json | None:
     headings, rows, sentences = compared.findings(document["ablation"], wording.one_line)
     caption = "What each run found of the blocks"
     return {"table": _table(caption, headings, rows, _BETWEEN), "sentences": sentences}
-
-
-def _missing(document: Json) -> Iterator[str]:
-    """Which figures there are not, or not of all questions, a sentence each."""
-    names = compared.compared(document)
-    # Cases are all answerable.
-    for measure in COMPARED if "ablation" not in document else ("accuracy", "input_tokens"):
-        figures = {name: document["conditions"][name]["measures"][measure] for name in names}
-        lacking = {name: figure["unavailable"] for name, figure in figures.items() if "unavailable" in figure}
-        if lacking and len(lacking) == len(figures):
-            yield f"no difference in {_MEASURES[measure]}, since nothing has it in both runs"
-        else:
-            yield from map(wording.one_line, lacking.values())
-        for name, figure in figures.items():
-            if "worst" in figure:
-                worst = figure["worst"]
-                yield (
-                    f"{name}: {worst['missing']:,} of {worst['n']:,} questions have {_MEASURES[measure]} in one run only, "
-                    "and are left out"
-                )
 
 
 def _forests(document: Json) -> Iterator[Plot]:

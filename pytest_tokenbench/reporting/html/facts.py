@@ -7,6 +7,7 @@ from pytest_tokenbench import prompting
 from pytest_tokenbench.records import ModelInfo
 from pytest_tokenbench.reporting import wording
 from pytest_tokenbench.run_folder import RunRecord
+from pytest_tokenbench.statistics import is_one_point
 
 Json = Mapping[str, Any]
 Facts = dict[str, str]
@@ -114,11 +115,13 @@ def prompts(record: RunRecord) -> dict[str, str]:
 def limitations(document: Json) -> list[str]:
     """What the numbers cannot tell, a sentence each."""
     found = []
-    widths = [
-        (100 * (figure["high"] - figure["low"]) / 2)
-        for made in document["conditions"].values()
+    ends = {
+        name: (figure["low"], figure["high"])
+        for name, made in document["conditions"].items()
         if (figure := made.get("differences", {}).get("accuracy", {})).get("low") is not None
-    ]
+    }
+    unvaried = [name for name, its in ends.items() if is_one_point(*its)]
+    widths = [100 * (high - low) / 2 for name, (low, high) in ends.items() if name not in unvaried]
     ablation = document.get("ablation")
     asked = f"{document['answerable']:,} answerable questions in {document['documents']:,} documents"
     if ablation is not None:
@@ -129,6 +132,11 @@ def limitations(document: Json) -> list[str]:
             f"With {asked}, "
             f"differences in accuracy are known to about ±{max(widths):.0f} points where they are known least: "
             "smaller ones cannot be told from none."
+        )
+    if unvaried:
+        found.append(
+            f"The difference in accuracy is the same on every question under {wording.plain(', '.join(unvaried))}: how far it is "
+            "known cannot be told."
         )
     model = wording.plain(document["model"]["name"])
     found += [

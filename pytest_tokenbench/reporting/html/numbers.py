@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
+from pytest_tokenbench.figures import is_unvaried
+from pytest_tokenbench.reporting import wording
+
 Json = Mapping[str, Any]
 
 
@@ -17,12 +20,11 @@ def points(figure: Json) -> str:
     text = signed(100 * figure["estimate"])
     if figure["low"] is None:
         return f"{text} [no interval]"
-    flag = "!" if figure["low"] == figure["high"] else ""
+    flag = "!" if is_unvaried(figure) else ""
     noise = "~" if figure.get("within_churn") else ""
     return f"{text} [{signed(100 * figure['low'])}, {signed(100 * figure['high'])}]{flag}{noise}"
 
 
 def plain(value: float) -> str:
     """A number of unknown kind, with about four digits: 9,512, 0.4123."""
-    digits = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"  # noqa: PLR2004  # as people write them
-    return digits.replace("-", "\N{MINUS SIGN}")
+    return wording.number(value).replace("-", "\N{MINUS SIGN}")

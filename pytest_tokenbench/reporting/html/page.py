@@ -11,6 +11,7 @@ from typing import Any
 from markupsafe import Markup
 
 from pytest_tokenbench.reporting import costs, terminal, wording
+from pytest_tokenbench.reporting import preparation as prepared
 from pytest_tokenbench.reporting.ablation import few_costs
 from pytest_tokenbench.reporting.document import results_of
 from pytest_tokenbench.reporting.html import (
@@ -153,17 +154,8 @@ def _amounts(asked: float | None, prepared: float | None) -> tuple[str, ...]:
 
 
 def _breaks(document: Json) -> Table:
-    rows = tuple(
-        (
-            name,
-            shown(wording.preparation(made["preparation"])),
-            shown(wording.tokens(made["measures"]["input_tokens"])),
-            shown(wording.break_even(made)),
-        )
-        for name, made in document["conditions"].items()
-    )
-    headings = ("condition", "built once", "each question", f"cheaper than {document['baseline']} from")
-    return Table("Tokens for one document", headings, rows)
+    rows = tuple((name, *map(shown, prepared.row(made))) for name, made in document["conditions"].items())
+    return Table("Tokens for one document", ("condition", *prepared.HEADINGS), rows)
 
 
 def _choices(run: Run) -> dict[str, list[str]]:

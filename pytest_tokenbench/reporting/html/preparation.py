@@ -47,12 +47,13 @@ def plot(document: Json) -> Plot:
     for name, made in document["conditions"].items():
         asked = made["measures"]["input_tokens"].get("estimate")
         prepared = made["preparation"]
-        built = 0.0 if prepared is None else prepared["tokens_per_document"]
+        built = 0.0 if prepared is None else prepared["tokens_per_document"].get("estimate")
         if asked is None or built is None:
             absent.append(name)
             continue
-        even = None if prepared is None else prepared["break_even"].get("questions_per_document")
-        lines.append(Line(name, built, asked, even))
+        even = made.get("break_even", {}).get("questions_per_document")
+        # What is cheaper from the first question on crosses nothing.
+        lines.append(Line(name, built, asked, even if even != 1 else None))
     if not lines:
         return Plot(TITLE, None, "Not drawn: no input tokens were told.")
     note = f"Not in the plot, since tokens are not known: {', '.join(absent)}." if absent else ""

@@ -24,6 +24,11 @@ class Level:
     low: float | None
     high: float | None
 
+    @property
+    def is_unvaried(self) -> bool:
+        """Whether its interval is no longer than a point."""
+        return statistics.is_one_point(self.low, self.high)
+
 
 @dataclass(frozen=True, slots=True)
 class Panel:

@@ -9,6 +9,7 @@ from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+from pytest_tokenbench.figures import is_unvaried
 from pytest_tokenbench.reporting import costs, wording
 from pytest_tokenbench.reporting.html import labels
 from pytest_tokenbench.reporting.html.drawing import (
@@ -26,6 +27,7 @@ from pytest_tokenbench.reporting.html.labels import Area
 
 Json = Mapping[str, Any]
 _SIZE = (372, 310)
+_NO_ZERO = "0 has no place on a logarithmic axis"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,17 +40,32 @@ class Point:
     low: float | None
     high: float | None
     spread: tuple[float, float] | None = None
+    is_unvaried: bool = False
+
+    @property
+    def label(self) -> str:
+        """Its name, marked where its interval is no longer than the point."""
+        return self.name + "!" * self.is_unvaried
 
 
 @dataclass(frozen=True, slots=True)
 class Against:
-    """What accuracy is drawn against: a figure for each condition, and why there would be none."""
+    """What accuracy is drawn against: a figure for each condition; `reason` is why there is none that tells no other."""
 
     name: str
     title: str
     label: str
     figures: Mapping[str, Json]
     reason: str
+
+    def why_absent(self, condition: str, accuracy: Json) -> str | None:
+        """Why a condition cannot be drawn, None where it can."""
+        if "estimate" not in accuracy:
+            return "no accuracy was measured"
+        figure = self.figures[condition]
+        if "estimate" not in figure:
+            return wording.plain(figure.get("reason", self.reason))
+        return None if figure["estimate"] > 0 else _NO_ZERO
 
 
 def frontier(points: Iterable[Point]) -> list[Point]:
@@ -89,8 +106,11 @@ def _against_cost(name: str, entry: Json, document: Json) -> Plot:
     figures = {}
     for condition, made in entry["conditions"].items():
         asked, prepared = made["per_question"].get("estimate"), made["preparation"].get("per_question")
-        known = asked is not None and prepared is not None
-        figures[condition] = {"estimate": (asked + prepared) * costs.QUESTIONS} if known else {}
+        if asked is not None and prepared is not None:
+            figures[condition] = {"estimate": (asked + prepared) * costs.QUESTIONS}
+        else:
+            lacking = made["per_question" if asked is None else "preparation"]
+            figures[condition] = {"reason": lacking["unavailable"]}
     price = entry["price"]
     label = wording.plain(f"{price['currency']} per 1,000 questions, preparation included")
     made = _plot(Against(name, "Cost", label, figures, "the tokens that it takes are not known"), document)
@@ -100,10 +120,12 @@ def _against_cost(name: str, entry: Json, document: Json) -> Plot:
 
 
 def _plot(against: Against, document: Json) -> Plot:
-    points, absent = [], []
+    points = []
+    absent: dict[str, list[str]] = {}
     for condition, figure in against.figures.items():
         accuracy = document["conditions"][condition]["measures"]["accuracy"]
-        if "estimate" in accuracy and figure.get("estimate", 0) > 0:
+        reason = against.why_absent(condition, accuracy)
+        if reason is None:
             ends = (figure["low"], figure["high"]) if figure.get("low") else None
             points.append(
                 Point(
@@ -113,16 +135,15 @@ def _plot(against: Against, document: Json) -> Plot:
                     accuracy["low"],
                     accuracy["high"],
                     ends,
+                    is_unvaried(accuracy),
                 )
             )
         else:
-            absent.append(condition)
-    reason = against.reason
+            absent.setdefault(reason, []).append(condition)
     if not points:
-        if not any("estimate" in one["measures"]["accuracy"] for one in document["conditions"].values()):
-            reason = "no accuracy was measured"
-        return Plot(against.title, None, f"Not drawn against {against.title.lower()}: {reason}.")
-    note = f"Not in the plot: {', '.join(absent)} ({reason})." if absent else ""
+        return Plot(against.title, None, f"Not drawn against {against.title.lower()}: {'; '.join(absent)}.")
+    told = "; ".join(f"{', '.join(names)} ({reason})" for reason, names in absent.items())
+    note = f"Not in the plot: {told}." if absent else ""
     return Plot(against.title, _drawn(against, points, document["baseline"]), note)
 
 
@@ -144,7 +165,7 @@ def _drawn(against: Against, points: Sequence[Point], baseline: str) -> Markup:
         figure.draw_without_rendering()
         for point, place in zip(points, _places(axes, points, stairs), strict=True):
             axes.annotate(
-                point.name,
+                point.label,
                 (point.x, point.y),
                 (place.across, place.up),
                 textcoords="offset points",
@@ -203,12 +224,12 @@ def _places(axes: Axes, points: Sequence[Point], stairs: Sequence[tuple[float, f
     # A label may reach into the right margin.
     inside = Area(box.x0 / scale, box.y0 / scale, box.x1 / scale + 12, box.y1 / scale)
     return labels.beside(
-        [pixels(point.x, point.y) for point in points], [point.name for point in points], drawn, inside
+        [pixels(point.x, point.y) for point in points], [point.label for point in points], drawn, inside
     )
 
 
 def _told(points: Iterable[Point], best: Collection[Point]) -> str:
     return "; ".join(
-        f"{point.name}: {100 * point.y:.0f}% at {point.x:,.4g}{'' if point in best else ' (dominated)'}"
+        f"{point.name}: {100 * point.y:.0f}%{'!' * point.is_unvaried} at {point.x:,.4g}{'' if point in best else ' (dominated)'}"
         for point in points
     )

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pytest_tokenbench.figures import is_unvaried
 from pytest_tokenbench.measures import MEASURES
 from pytest_tokenbench.reporting import wording
 from pytest_tokenbench.reporting.html import numbers
@@ -130,7 +131,7 @@ def _numbers(evidence: Sequence[Json]) -> Iterable[Number]:
         value = unit.told(item["estimate"])
         if item["low"] is not None:
             value += f" [{unit.told(item['low'])}, {unit.told(item['high'])}]"
-            value += "!" if item["low"] == item["high"] else ""
+            value += "!" if is_unvaried(item) else ""
         value += " points" if unit.name == "points" else ""
         asked = ", ".join(
             f"{_ENDS[bound['end']]}{_relation(bound)} {unit.told(bound['value'])}" for bound in item["bounds"]
