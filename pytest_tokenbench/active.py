@@ -46,8 +46,10 @@ class ActiveRun:
 
     def close(self) -> None:
         """Leaves the folder to others."""
-        self.ledger.close()
-        self.lock.release()
+        try:
+            self.ledger.close()
+        finally:
+            self.lock.release()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,6 @@
 """Between pytest's session and ours: which studies were collected, and the roads for observations and verdicts."""
 
 import contextlib
-import signal
-import threading
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial, reduce
 from pathlib import Path
@@ -16,9 +14,11 @@ from pytest_tokenbench.asking import Trial
 from pytest_tokenbench.choosing import Choice
 from pytest_tokenbench.controller import GO_ON, Controller, StartError, StopRunError
 from pytest_tokenbench.deciding import Board
+from pytest_tokenbench.ending import Ending
 from pytest_tokenbench.handout import ColdPool, Pool, SharedPool, Work
 from pytest_tokenbench.loading import Loaded, StudyError
 from pytest_tokenbench.marker import PROPERTY, refuse_unrecognised, study_of
+from pytest_tokenbench.ordering import put_in_order, trial_of
 from pytest_tokenbench.places import below
 from pytest_tokenbench.records import Observation, decode, encode
 from pytest_tokenbench.reporting import items as shown
@@ -44,13 +44,13 @@ class Bridge:
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
         self._session: pytest.Session | None = None
-        self._former_handler: Any = None
         self.settings = options.read(config)
         self.is_worker = hasattr(config, "workerinput")
         name = cast("Any", config).workerinput["workerid"] if self.is_worker else "main"
         self._earlier = options.earlier_runs(config, self.settings)
         board = Board(options.board_folder(config), reads=self.is_worker)
         self.worker = Worker(self.settings, config.rootpath, name, self._say, self._earlier, board=board)
+        self.ending = Ending(config, board)
         self._controller: Controller | None = None
         self._faults: dict[str, None] = {}
         self._results: dict[str, tuple[str, bool]] = {}
@@ -131,13 +131,17 @@ class Bridge:
             [(one, keys) for one, keys in self._selected(session) if keys],
         )
 
+    def put_in_order(self, items: list[pytest.Item]) -> None:
+        """Undoes what other plugins did to the order of trials."""
+        put_in_order(items, self.trials)
+
     def _selected(self, session: pytest.Session) -> Iterable[tuple[Loaded, set[TrialKey]]]:
         selected: dict[int, tuple[Loaded, set[TrialKey]]] = {}
         for item in session.items:
-            study = study_of(getattr(item, "function", None))
-            if study is not None and isinstance(item, pytest.Function):
+            found = trial_of(item)
+            if found is not None:
+                study, key = found
                 entry = selected.setdefault(id(study), (self.worker.load(study, item.path), set()))
-                key = cast("TrialKey", item.callspec.params["trial"])
                 self._select(key, entry[1], item.nodeid)
                 self._trial_of[item.nodeid] = study.name, key
         self.check()
@@ -193,7 +197,7 @@ class Bridge:
         self._controller = Controller(
             self.settings, self._config.rootpath, self.worker, self._say, self.showing.prepares
         )
-        self._end_well_on_sigterm()
+        self.ending.catch_sigterm()
         try:
             runs = self._controller.start(chosen, self._earlier)
         except StartError as error:
@@ -216,18 +220,6 @@ class Bridge:
             )
         if isinstance(workers, int) and 0 < workers < hosts:
             self._say(f"-n {workers} leaves {hosts - workers} of {hosts} hosts without a worker")
-
-    def _end_well_on_sigterm(self) -> None:
-        """A session that is told to end writes down where it stands, as after Ctrl-C."""
-        if (
-            threading.current_thread() is threading.main_thread()
-            and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
-        ):
-
-            def interrupt(number: int, _frame: Any) -> None:
-                raise KeyboardInterrupt(signal.Signals(number).name)
-
-            self._former_handler = signal.signal(signal.SIGTERM, interrupt)
 
     def _expect(self, session: pytest.Session, more: int) -> None:
         """Counts the hypotheses, tests of their own after the items, so that the progress ends at 100%."""
@@ -286,7 +278,7 @@ class Bridge:
                 try:
                     reused = self._controller.receive(observation)
                 except StopRunError as stop:
-                    self._stop(str(stop))
+                    self.ending.stop(self._session, str(stop))
                 self.showing.progress.receives(observation, reused=reused)
                 self._results[report.nodeid] = shown.result_of(observation), reused
                 if not reused and len(self.settings.hosts) > 1:
@@ -297,7 +289,8 @@ class Bridge:
             try:
                 self._controller.ended(*self._trial_of[report.nodeid])
             except StopRunError as stop:
-                self._stop(str(stop))
+                self.ending.stop(self._session, str(stop))
+            self.ending.look()
 
     def _follow(self, observation: Observation) -> None:
         """Tells those who hand out trials when a worker has left a host that does not answer."""
@@ -307,14 +300,6 @@ class Bridge:
         if hosting is not None and place is not None and hosting.moved(observation.worker, place):
             with contextlib.suppress(AttributeError, KeyError):  # another scheduler, or a worker that is gone
                 scheduler.moved(observation.worker, place)
-
-    def _stop(self, why: str) -> None:
-        """Ends the session after the trials that are under way. Under xdist its own session must be told."""
-        for session in (self._session, self._config.pluginmanager.get_plugin("dsession")):
-            if session is not None and not session.shouldstop:
-                session.shouldstop = f"tokenbench: {why}"
-        with contextlib.suppress(OSError):
-            self.worker.board.end()
 
     def teststatus(self, report: pytest.TestReport) -> Teststatus | None:
         """Letter and word of a trial's report, None for any other.
@@ -336,8 +321,7 @@ class Bridge:
         if self._controller is None:
             return
         controller, self._controller = self._controller, None
-        with contextlib.suppress(OSError):  # workers that wait look at who started them as well
-            self.worker.board.end()
+        self.ending.let_go()
         broken = session.exitstatus not in {pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED}
         try:
             self.outcomes = controller.finish(
@@ -412,6 +396,4 @@ class Bridge:
         self.worker.close()
         if not self.is_worker:
             self.worker.board.remove()
-        if self._former_handler is not None:
-            signal.signal(signal.SIGTERM, self._former_handler)
-            self._former_handler = None
+        self.ending.leave_sigterm()

@@ -1,7 +1,8 @@
 """The side of a session that keeps the ledger: preflight, run folders, results, verdicts."""
 
+import contextlib
 import datetime as dt
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -14,18 +15,18 @@ from pytest_tokenbench.handout import Work
 from pytest_tokenbench.hypotheses import Judgement, judge, spoilt, unavailable
 from pytest_tokenbench.ledger import TORN, Ledger
 from pytest_tokenbench.loading import Loaded
-from pytest_tokenbench.models import cache_note
 from pytest_tokenbench.models.base import ModelError, UnreachableError
-from pytest_tokenbench.models.patient import STOP_AFTER, changed, differing
+from pytest_tokenbench.models.patient import STOP_AFTER, Failures
 from pytest_tokenbench.places import below
 from pytest_tokenbench.preparing import Builder, needed
 from pytest_tokenbench.prices import Price, PriceError
-from pytest_tokenbench.recording import UNFINISHED, now, record_of
+from pytest_tokenbench.recording import UNFINISHED, now, record_of, renewed
 from pytest_tokenbench.records import Decision, ModelInfo, Observation, Preparation, Status
 from pytest_tokenbench.reporting import document
 from pytest_tokenbench.reporting.files import write_page, write_reports
 from pytest_tokenbench.run_folder import Run, RunError, RunRecord
-from pytest_tokenbench.scheduling import Order, TrialKey
+from pytest_tokenbench.sameness import Sameness
+from pytest_tokenbench.scheduling import TrialKey
 from pytest_tokenbench.settings import Settings
 from pytest_tokenbench.study import Hypothesis
 from pytest_tokenbench.worker import Worker
@@ -33,6 +34,9 @@ from pytest_tokenbench.worker import Worker
 if TYPE_CHECKING:
     from pytest_tokenbench.comparing import Former
 
+
+# Of a trial whose prompt the model was to read. What needs no asking tells nothing of the server.
+_ANSWERED = {Status.OK, Status.OVER_WINDOW}
 GO_ON = "what is measured is kept; --tokenbench-resume goes on from there"
 
 
@@ -59,8 +63,8 @@ class Controller:
         self._runs: dict[str, ActiveRun] = {}
         self._prices: tuple[Price, ...] = ()
         self._former: Former | None = None
-        self._models: tuple[ModelInfo, ...] = ()
-        self._in_a_row = 0
+        self._models = Sameness(worker, say)
+        self._failures = Failures()
 
     def start(
         self, selections: Iterable[tuple[Loaded, frozenset[TrialKey]]], earlier: Mapping[str, Path]
@@ -80,9 +84,7 @@ class Controller:
         try:
             if self.settings.prices is not None:
                 self._prices = prices.read(self.settings.prices, dt.datetime.now(dt.UTC))
-            if self.settings.resume:  # one that was named; the newest of each study may be of others too
-                for study, folder in earlier.items():
-                    run_folder.check_is_of(study, names, self._shown(folder))
+            self._check_earlier(earlier, names)
             if self.settings.compare is not None:
                 from pytest_tokenbench.comparing import Former  # noqa: PLC0415  # for such sessions alone
 
@@ -100,6 +102,15 @@ class Controller:
                 f"{error.filename or self.settings.reports}: cannot be written ({error.strerror or error})"
             ) from error
         return list(self._runs.values())
+
+    def _check_earlier(self, earlier: Mapping[str, Path], names: Sequence[str]) -> None:
+        """Refuses earlier runs that none of the session's studies goes on with, and tells which of these begin anew."""
+        if self.settings.resume:  # one that was named; the newest of each study may be of others too
+            for study, folder in earlier.items():
+                run_folder.check_is_of(study, names, self._shown(folder))
+        begun_anew = resume.check_found(earlier, names, self.settings)
+        if begun_anew is not None:
+            self._say(begun_anew)
 
     def _begin(self, loaded: Loaded, selected: frozenset[TrialKey], folder: Path | None) -> None:
         run = self._new(loaded, selected) if folder is None else self._again(loaded, selected, folder)
@@ -164,23 +175,8 @@ class Controller:
                 f"{error.filename or run.folder} cannot be written ({error.strerror or error}); {GO_ON}"
             ) from error
 
-    def _ask_models(self) -> tuple[ModelInfo, ...]:
-        """What each host says of the model, asked once."""
-        if not self._models:
-            told = self._worker.model.describe_hosts()
-            difference = differing(told)
-            if difference is not None:
-                raise StartError(f"{difference}; a run needs the same model everywhere")
-            self._models = told
-            is_bare = self.settings.order is Order.COLD and not self.settings.nonce
-            note = cache_note(told[0]) if is_bare else None
-            if note is not None:
-                self._say(note)
-        return self._models
-
     def _new(self, loaded: Loaded, selected: frozenset[TrialKey]) -> ActiveRun:
-        models = self._ask_models()
-        record = self._record(loaded, len(selected), models)
+        record = self._record(loaded, len(selected), self._models.at_the_start())
         folder = run_folder.create(self.settings.reports, record)
         lock = run_folder.lock(folder)
         try:
@@ -203,6 +199,8 @@ class Controller:
         except BaseException:
             lock.release()
             raise
+        if any(one.status is Status.OK for one in old.observations):
+            self._failures.answered()
         count = len(reused & selected)
         self._say(
             f"going on with {self._shown(folder)}: {count:,} of {len(selected):,} trials are there already"
@@ -241,22 +239,18 @@ class Controller:
                 f"{self._shown(folder)}: cannot be gone on with, since {old.record.spoilt}, "
                 "and which trials that concerns is not known; begin anew without --tokenbench-resume"
             )
-        models = self._ask_models() if selected - reused else (old.record.model, *old.record.hosts[1:])
-        record = self._record(loaded, len(selected | reused), models)
+        open_ = selected - reused
+        models = self._models.at_the_start() if open_ else (old.record.model, *old.record.hosts[1:])
+        # What came to nothing was to be asked as well, whether or not it is selected now.
+        seen = {TrialKey(one.condition, one.question, one.repeat) for one in old.observations}
+        record = self._record(loaded, len(selected | seen), models)
         differences = resume.differences(old.record, record)
         if differences:
             raise StartError(
                 f"{self._shown(folder)}: cannot be gone on with, since {'; '.join(differences)}; "
                 "leave --tokenbench-resume out to begin anew"
             )
-        return replace(
-            old.record,
-            scheduled=max(old.record.scheduled, record.scheduled),
-            resumed=(*old.record.resumed, now("milliseconds")) if selected - reused else old.record.resumed,
-            finished=None,
-            verdicts=record.verdicts,
-            doubts=tuple(dict.fromkeys((*old.record.doubts, *resume.doubts(old.record, record)))),
-        )
+        return renewed(old.record, record, is_asked=bool(open_))
 
     def _record(self, loaded: Loaded, scheduled: int, models: tuple[ModelInfo, ...]) -> RunRecord:
         return record_of(
@@ -265,15 +259,16 @@ class Controller:
 
     def abandon(self) -> None:
         """Leaves the folders of runs that could not begin, and takes away those that have nothing in them."""
-        for run in self._runs.values():
-            run.close()
-            if run.is_new:
-                run_folder.discard(run.folder)
-        self._runs.clear()
+        while self._runs:
+            _, run = self._runs.popitem()
+            with contextlib.suppress(OSError):  # whatever made them be left is what is told
+                run.close()
+                if run.is_new:
+                    run_folder.discard(run.folder)
 
     def place_of(self, host: str) -> int | None:
         """The place of a host among those given, None for one that was not there at the start."""
-        return next((place for place, one in enumerate(self._models) if one.host == host), None)
+        return self._models.place_of(host)
 
     @cached_property
     def works(self) -> dict[tuple[str, TrialKey], Work]:
@@ -303,8 +298,11 @@ class Controller:
                 f"{run.folder / run_folder.OBSERVATIONS} cannot be written ({error.strerror or error}); {GO_ON}"
             ) from error
         run.observations[observation.key] = observation
-        self._in_a_row = self._in_a_row + 1 if observation.status is Status.ERROR else 0
-        if self._in_a_row >= STOP_AFTER:
+        if observation.status is Status.ERROR:
+            self._failures.failed(observation.error_kind)
+        elif observation.status in _ANSWERED:
+            self._failures.answered()
+        if self._failures.are_too_many:
             raise StopRunError(
                 f"{STOP_AFTER} trials in a row came to nothing, the last with {observation.error_kind}: "
                 f"{observation.error_message}; {GO_ON}"
@@ -316,25 +314,16 @@ class Controller:
 
         A run that was interrupted is not judged: the trials that it lacks would be those that came late in its order.
         """
-        spoilt, doubt = self._compare_models(patiently=not interrupted) if self._models else (None, None)
+        spoilt, doubt = self._models.at_the_end(patiently=not interrupted)
         if interrupted:
             doubt = None  # that a server does not answer may be why
         outcomes = []
-        for run in self._runs.values():
+        for study, run in list(self._runs.items()):
             doubts = (one for one in (*run.record.doubts, spoilt, doubt) if one is not None)
             run.record = replace(run.record, doubts=tuple(dict.fromkeys(doubts)), spoilt=spoilt)
             outcomes.append(self._close(run, interrupted=interrupted))
-        self._runs.clear()
+            del self._runs[study]
         return outcomes
-
-    def _compare_models(self, *, patiently: bool) -> tuple[str | None, str | None]:
-        """Reads the models again: a sentence on what changed since the start, and one on what could not be read."""
-        try:
-            ends = self._worker.model.describe_hosts(patiently=patiently)
-        except ModelError as error:
-            return None, f"whether the model is the same at the end could not be checked ({error})"
-        differences = (changed(start, end) for start, end in zip(self._models, ends, strict=True))
-        return next((one for one in differences if one is not None), None), None
 
     def _close(self, run: ActiveRun, *, interrupted: bool) -> Outcome:
         results = document.results_of(run.as_run())
@@ -379,6 +368,9 @@ class Controller:
             unwritten = (
                 f"{error.filename or run.folder} cannot be written ({error.strerror or error}); {GO_ON}"
             )
+        finally:
+            with contextlib.suppress(OSError):
+                run.close()
         return Outcome(run, judgements, made, compared, unwritten)
 
     def _shown(self, path: Path) -> str:

@@ -36,6 +36,7 @@ class Ledger:
             OSError: It cannot be opened, or is not a file that lies there (see `opening.open_regular`).
         """
         self._path = path
+        self._is_closed = False
         self._handle = open_regular(path, os.O_CREAT | os.O_RDWR | os.O_APPEND)
         try:
             self.torn = self._set_torn_aside()
@@ -66,7 +67,10 @@ class Ledger:
             self._synced = now
 
     def close(self) -> None:
-        """Has the disk keep everything, then closes the file."""
+        """Has the disk keep everything, then closes the file. Once is enough, more does no harm."""
+        if self._is_closed:
+            return
+        self._is_closed = True
         try:
             os.fsync(self._handle)
         finally:

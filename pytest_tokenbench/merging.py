@@ -6,7 +6,7 @@ from itertools import product
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from pytest_tokenbench import resume, run_folder
+from pytest_tokenbench import registration, resume, run_folder
 from pytest_tokenbench.corpus import files
 from pytest_tokenbench.ledger import Ledger
 from pytest_tokenbench.marker import files_that_may_declare
@@ -59,9 +59,10 @@ def join(parts: Mapping[str, Run]) -> Joined:
 
     Raises:
         MergeError: The runs are of different studies, material, models or options, disagree on a trial or on a
-            preparation, or have no trial.
+            preparation, have no trial, or one of them is spoilt.
     """
     named = list(parts.items())
+    _check_unspoilt(named)
     _check_alike(named)
     observations = _observations(named)
     if not observations:
@@ -129,11 +130,15 @@ def study_file(record: RunRecord, here: Path, handed: Iterable[Path] = ()) -> Pa
     if relative.is_absolute() or ".." in relative.parts or relative.suffix != ".py":
         return None
     for root in (here, *here.parents):
-        file, top = root / relative, root.joinpath(relative.parts[0]).resolve()
-        came_along = any(one.is_relative_to(top) or file.resolve().is_relative_to(one) for one in folders)
-        if file.is_file() and file.resolve().is_relative_to(root.resolve()) and not came_along:
-            is_the_same = files.sha256(file.read_bytes()) == record.hashes.get("study")
-            return file if is_the_same and files_that_may_declare(root, [str(relative)]) else None
+        file, top = root / relative, root / relative.parts[0]
+        try:
+            top, real = top.resolve(), file.resolve()
+            came_along = any(one.is_relative_to(top) or real.is_relative_to(one) for one in folders)
+            if file.is_file() and files.leads_inside(root, file) and not came_along:
+                is_the_same = files.sha256(file.read_bytes()) == record.hashes.get("study")
+                return file if is_the_same and files_that_may_declare(root, [str(relative)]) else None
+        except files.NO_PATH:
+            return None
     return None
 
 
@@ -185,6 +190,15 @@ def _check_alike(named: Sequence[tuple[str, Run]]) -> None:
         if found:
             told = "; ".join(f"{one.what} ({one.old} there, {one.new} here)" for one in found)
             raise MergeError(f"{name} is no part of the same run as {first}: not the same are {told}")
+
+
+def _check_unspoilt(named: Sequence[tuple[str, Run]]) -> None:
+    for name, run in named:
+        if run.record.spoilt is not None:
+            why = run_folder.printable(run.record.spoilt)
+            raise MergeError(
+                f"{name} cannot be merged, since {why}, and which trials that concerns is not known; run this part anew"
+            )
 
 
 def _waiting(record: RunRecord, asked: Sequence[str]) -> tuple[str, ...]:
@@ -260,22 +274,18 @@ def _record(records: Sequence[RunRecord], every: int) -> RunRecord:
     first, *others = records
     models = {model.host: model for record in records for model in (record.hosts or (record.model,))}
     doubts = [doubt for record in records for doubt in record.doubts]
-    doubts += [
-        f"{one.what} is not the same in all merged parts ({one.old} and {one.new})"
-        for record in others
-        for one in resume.doubtful(first, record)
-    ]
+    doubts += [_not_the_same(one) for record in others for one in resume.doubtful(first, record)]
     machine: dict[str, dict[str, None]] = {}
     for record in records:
         for name, value in record.machine.items():
             machine.setdefault(name, {})[value] = None
-    departures = [one for one in records if one.registration.startswith("not ")]
+    registered = _registered(records)
     return replace(
         first,
         started=min(record.started for record in records),
         scheduled=_scheduled(records) or every,
-        registration=(departures or [first])[0].registration,
-        registered=(departures or [first])[0].registered,
+        registration=registered.registration,
+        registered=registered.registered,
         machine={name: "; ".join(values) for name, values in machine.items()},
         prices=tuple(dict.fromkeys(price for record in records for price in record.prices)),
         hosts=tuple(models.values()) if len(models) > 1 else (),
@@ -283,8 +293,29 @@ def _record(records: Sequence[RunRecord], every: int) -> RunRecord:
         shard=None,
         finished=None,
         verdicts=(),
+        judged=None,
         resumed=(),
     )
+
+
+def _registered(records: Sequence[RunRecord]) -> RunRecord:
+    """A part whose registration holds for the whole: one that has none, if there is one.
+
+    The whole is judged by one study file. If a part was run with another, its trials may have been seen before that was.
+    """
+    first, *others = records
+    chosen = next((one for one in records if one.registration.startswith(registration.DEPARTED)), first)
+    clauses = [
+        _not_the_same(one)
+        for other in others
+        for one in resume.doubtful(first, other)
+        if one.what == resume.STUDY_FILE
+    ]
+    return replace(chosen, registration=registration.departed(chosen.registration, *clauses))
+
+
+def _not_the_same(one: resume.Difference) -> str:
+    return f"{one.what} is not the same in all merged parts ({one.old} and {one.new})"
 
 
 def _scheduled(records: Sequence[RunRecord]) -> int | None:

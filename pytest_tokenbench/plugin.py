@@ -104,12 +104,15 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_testnodedown(node: Any) -> None:
+def pytest_testnodedown(node: Any, error: object | None) -> None:
     """Frees the place of a worker of xdist that is gone, and learns what it saw."""
     config: pytest.Config = node.config
     seen = getattr(node, "workeroutput", {}).get(options.SEEN)
     if seen:
         _bridge(config).choice.learn(seen)
+    hooks = config.pluginmanager.get_plugin(_HOOKS)
+    if hooks is not None:
+        hooks.bridge.ending.lost(node, error)
     if options.HOSTING in config.stash:
         config.stash[options.HOSTING].release(node.gateway.id)
 
@@ -139,6 +142,11 @@ def _bridge(config: pytest.Config) -> "Bridge":
     return bridge
 
 
+def _is_broken(session: pytest.Session) -> bool:
+    """Whether errors of the collection keep pytest from running anything."""
+    return bool(session.testsfailed) and not session.config.option.continue_on_collection_errors
+
+
 class Planner:
     """Stands in for what runs tests, in a session that plans only."""
 
@@ -146,9 +154,7 @@ class Planner:
     def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
         """Prints the plans; runs nothing, whatever was collected. Errors of the collection are pytest's to tell."""
         config = session.config
-        if config.option.collectonly or (
-            session.testsfailed and not config.option.continue_on_collection_errors
-        ):
+        if config.option.collectonly or _is_broken(session):
             return None
         hooks = config.pluginmanager.get_plugin(_HOOKS)
         if hooks is not None:
@@ -171,18 +177,23 @@ class SessionHooks:
     def __init__(self, bridge: "Bridge") -> None:
         self.bridge = bridge
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Tells the faults of the collected studies. Workers run nothing then; the controller does not collect."""
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Generator[None]:
+        """Tells the faults of the collected studies. Workers run nothing then; the controller does not collect.
+
+        Afterwards, when every other plugin has had its way with the items, puts the trials back into their order.
+        """
         self.bridge.check()
         if self.bridge.is_worker and self.bridge.choice.fault() is not None:
             items.clear()
+        yield
+        self.bridge.put_in_order(items)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> None:
         """Begins the runs before the first trial."""
         idle = session.config.option.collectonly or options.plans(session.config)
-        if not (self.bridge.is_worker or idle or session.testsfailed):
+        if not (self.bridge.is_worker or idle or _is_broken(session)):
             self.bridge.start_items(session)
 
     @pytest.hookimpl(wrapper=True)
@@ -218,6 +229,7 @@ class SessionHooks:
         """Shows what is done, below what pytest has written."""
         yield
         self.bridge.showing.ends(nodeid)
+        self.bridge.ending.look()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: pytest.TestReport) -> Any:

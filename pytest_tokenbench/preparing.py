@@ -7,6 +7,7 @@ from functools import partial
 from pytest_tokenbench import preparation
 from pytest_tokenbench.loading import Loaded
 from pytest_tokenbench.models.base import ModelError
+from pytest_tokenbench.models.patient import Failures
 from pytest_tokenbench.preparation import Recipe, Store
 from pytest_tokenbench.records import Preparation
 from pytest_tokenbench.resume import is_final
@@ -70,7 +71,8 @@ class Builder:
         if missing:
             names = ", ".join(sorted({wanted[place].name for place in missing}))
             self._say(f"{len(missing)} preparations ({names}) come before the trials")
-        built = in_a_row = 0
+        built = 0
+        failures = Failures(STOP_AFTER, answers=len(missing) < len(wanted))
         for place, recipe in wanted.items():
             if place in recorded:
                 continue
@@ -80,8 +82,11 @@ class Builder:
                 tell(0)
             made = stored or self._build(recipe, place[1], tell)
             keep(made)
-            in_a_row = 0 if is_final(made) else in_a_row + 1
-            if in_a_row == STOP_AFTER:
+            if not is_final(made):
+                failures.failed(made.failure_kind)
+            elif stored is None:
+                failures.answered()
+            if failures.are_too_many:
                 raise ModelError(
                     f"{STOP_AFTER} preparations in a row came to nothing, the last with {made.failure_kind}: "
                     f"{made.failure}; what is built is kept, --tokenbench-resume goes on from there"

@@ -2,6 +2,7 @@
 
 import datetime as dt
 from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 
 from pytest_tokenbench import machine, prompting, registration, run_folder
@@ -10,7 +11,7 @@ from pytest_tokenbench.loading import Loaded
 from pytest_tokenbench.places import below
 from pytest_tokenbench.prices import Price
 from pytest_tokenbench.records import ModelInfo, Ruling, Verdict
-from pytest_tokenbench.resume import options_of
+from pytest_tokenbench.resume import STUDY_FILE, doubts, options_of
 from pytest_tokenbench.run_folder import RunRecord
 from pytest_tokenbench.settings import Settings
 
@@ -69,6 +70,26 @@ def record_of(
         shard=str(settings.shard) if settings.shard else None,
         hosts=tuple(models) if len(models) > 1 else (),
         ablation=loaded.material.ablation,
+    )
+
+
+def renewed(old: RunRecord, new: RunRecord, *, is_asked: bool) -> RunRecord:
+    """The record of the run `old` as it is gone on with, given what would be recorded of it `new`.
+
+    `is_asked` says whether any trial still is. A study file that is another than at first was written when some of the
+    trials could be seen already.
+    """
+    found = doubts(old, new)
+    of_study = [one for one in found if one.startswith(STUDY_FILE)]
+    return replace(
+        old,
+        scheduled=max(old.scheduled, new.scheduled),
+        registration=registration.departed(old.registration, *of_study),
+        prices=new.prices or old.prices,
+        resumed=(*old.resumed, now("milliseconds")) if is_asked else old.resumed,
+        finished=None,
+        verdicts=new.verdicts,
+        doubts=tuple(dict.fromkeys((*old.doubts, *found))),
     )
 
 

@@ -1,5 +1,6 @@
 """Whether the material and the study are the registered ones: sums and git, in words."""
 
+import datetime as dt
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,6 +8,8 @@ from pathlib import Path
 
 from pytest_tokenbench.corpus.faults import Breach, Fault
 from pytest_tokenbench.places import below
+
+DEPARTED = "not pre-registered: "
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +34,20 @@ class Registration:
     def sentence(self) -> str:
         """One line for reports."""
         if self.departures:
-            return "not pre-registered: " + "; ".join(self.departures)
-        latest = max((path.committed or "" for path in self.paths), default="")
-        return f"pre-registered: last change committed {latest}"
+            return DEPARTED + "; ".join(self.departures)
+        times = [path.committed for path in self.paths if path.committed is not None]
+        # Each has the offset of where it was committed, so that the last as text need not be the latest.
+        return (
+            f"pre-registered: last change committed {max(times, key=dt.datetime.fromisoformat, default='')}"
+        )
+
+
+def departed(sentence: str, *clauses: str) -> str:
+    """What a run says of its registration, with what else forbids to call it pre-registered."""
+    for clause in clauses:
+        if clause not in sentence:
+            sentence = f"{sentence}; {clause}" if sentence.startswith(DEPARTED) else DEPARTED + clause
+    return sentence
 
 
 def check(paths: Sequence[Path], root: Path, faults: Sequence[Fault]) -> Registration:
@@ -62,7 +76,7 @@ def _state(path: Path, root: Path, *, tracked: bool) -> Registered:
     last = _git(root, "log", "-1", "--format=%H %cI", "--", str(path))
     commit, _, time = (last or "").partition(" ")
     changes = _git(root, "status", "--porcelain", "--", str(path))
-    return Registered(shown, commit or None, time or None, clean=changes == "")
+    return Registered(shown, commit or None, time, clean=changes == "")
 
 
 def _git(folder: Path, *arguments: str) -> str | None:

@@ -1,6 +1,6 @@
 """Going on with a run that did not come to its end: which one, what of it is done, and whether it may be gone on with."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from pytest_tokenbench.settings import Settings
 _DIGITS = 12
 _DOCUMENT = "document "
 SHARD = "--tokenbench-shard"
+STUDY_FILE = "the study file"
 # Beside prompts and documents, what a record has hashes of, in words. The study file is a matter of `doubts`.
 _FILES = {
     "questions": "the questions file",
@@ -37,10 +38,10 @@ def earlier(settings: Settings, here: Path) -> dict[str, Path]:
     """The run folders to go on with, by study: the one that was named, as seen from `here`, or each study's newest.
 
     The newest is that of the runs with this model and these options that did not come to their end; the trials that
-    are selected are no matter.
+    are selected are no matter. One that cannot be read may be it: whoever goes on with it is told what is wrong with it.
 
     Raises:
-        RunError: There is none, or it cannot be read.
+        RunError: There is none, or the one that was named is no run.
     """
     if settings.resume is None:
         return {}
@@ -60,6 +61,25 @@ def earlier(settings: Settings, here: Path) -> dict[str, Path]:
     if not found:
         raise RunError(_none_found(records, settings))
     return found
+
+
+def check_found(earlier: Mapping[str, Path], studies: Collection[str], settings: Settings) -> str | None:
+    """A sentence on those of a session's studies that none of the `earlier` runs is of; None without one.
+
+    Raises:
+        RunError: None of them has a run to go on with.
+    """
+    missing = [study for study in studies if study not in earlier]
+    if settings.resume is None or not missing:
+        return None
+    if len(missing) == len(studies):
+        records = {
+            folder: record for folder, record in _newest_first(settings.reports) if record.study in missing
+        }
+        of = f" of {' or '.join(missing)}"
+        raise RunError(f"--tokenbench-resume: {_none_found(records, settings, of)}")
+    begin = "begins" if len(missing) == 1 else "begin"
+    return f"there is no run of {', '.join(missing)} to go on with, which {begin} anew"
 
 
 def is_final(made: Preparation) -> bool:
@@ -143,8 +163,7 @@ def _blocks(record: RunRecord) -> str | None:
 def doubts(old: RunRecord, new: RunRecord) -> tuple[str, ...]:
     """What has changed since the run `old` began and does not forbid to go on with it; a sentence each, for reports."""
     return tuple(
-        f"{one.what} changed while the run lay unfinished ({one.old}, later {one.new})"
-        for one in doubtful(old, new)
+        f"{one.what} changed after the run began ({one.old}, later {one.new})" for one in doubtful(old, new)
     )
 
 
@@ -160,7 +179,7 @@ def doubtful(old: RunRecord, new: RunRecord) -> list[Difference]:
     ]
     made = [Difference(what, _shown(was), _shown(now)) for what, was, now in pairs if was != now]
     was, now = old.hashes.get("study"), new.hashes.get("study")
-    return made if was == now else [*made, Difference("the study file", _sum(was), _sum(now))]
+    return made if was == now else [*made, Difference(STUDY_FILE, _sum(was), _sum(now))]
 
 
 def options_of(condition: object) -> dict[str, Any]:
@@ -196,7 +215,10 @@ def _newest_first(reports: Path) -> Iterator[tuple[Path, RunRecord]]:
 
 
 def _is_open(folder: Path, record: RunRecord) -> bool:
-    return record.finished is None or is_unfinished(run_folder.read(folder))
+    try:
+        return record.finished is None or is_unfinished(run_folder.read(folder))
+    except RunError:
+        return True  # as far as can be told
 
 
 def _other_options(record: RunRecord, settings: Settings) -> list[str]:
@@ -215,13 +237,13 @@ def _other_options(record: RunRecord, settings: Settings) -> list[str]:
     return [f"{name} {_shown(was)}" for name, was, wanted in pairs if was not in wanted]
 
 
-def _none_found(records: Mapping[Path, RunRecord], settings: Settings) -> str:
+def _none_found(records: Mapping[Path, RunRecord], settings: Settings, of: str = "") -> str:
     here = settings.reports
     for folder, record in records.items():
         if record.spoilt is None and _is_open(folder, record):
             other = ", ".join(_other_options(record, settings))
-            return f"no unfinished run in {here} has these options; the newest, {folder}, has {other}"
-    return f"{here} has no unfinished run" if records else f"{here} has no run to go on with"
+            return f"no unfinished run{of} in {here} has these options; the newest, {folder}, has {other}"
+    return f"{here} has no unfinished run{of}" if records else f"{here} has no run{of} to go on with"
 
 
 def _options(whose: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Difference]:

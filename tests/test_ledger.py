@@ -172,6 +172,17 @@ class TestDamage:
             read(path, Observation)
 
 
+class TestClosing:
+    def test_once_is_enough_and_more_closes_nobody_else_s_file(self, path, tmp_path):
+        book = Ledger(path)
+        book.append(ONE)
+        book.close()
+        with (tmp_path / "other").open("w") as other:  # it has the handle that became free
+            book.close()
+            other.write("still open")
+        assert (tmp_path / "other").read_text() == "still open"
+
+
 class TestTornLine:
     """What a write left that was cut short, when the ledger is opened the next time."""
 

@@ -86,6 +86,22 @@ class TestParts:
             hosts=(WHOLE.record.model, host),
         )
 
+    def test_a_study_file_that_is_not_the_same_in_all_parts_is_not_pre_registered(self):
+        first, second, third = made_runs.shards(3)
+        second = told(second, hashes={"study": "1" * 64})
+        clause = "the study file is not the same in all merged parts (absent and sha256 111111111111...)"
+        record = join(named([first, second, third])).run.record
+        assert record.registration == f"not pre-registered: {clause}"
+        assert record.doubts == (clause,)
+        third = told(third, registration="not pre-registered: x")
+        assert (
+            join(named([first, second, third])).run.record.registration == f"not pre-registered: x; {clause}"
+        )
+
+    def test_how_many_trials_the_verdicts_of_a_part_rest_on_is_not_said_of_the_whole(self):
+        parts = [told(part, judged=3) for part in made_runs.shards(2)]
+        assert join(named(parts)).run.record.judged is None
+
     def test_what_may_differ_and_may_matter_is_a_doubt(self):
         first, second = made_runs.shards(2)
         second = told(second, model=replace(second.record.model, server_version="0.9"))
@@ -179,6 +195,18 @@ class TestRefusals:
         assert sentence.startswith(f"run 1 and run 2 disagree on the trial A-mill-q1: {what}")
         assert sentence.isprintable()
         assert len(sentence) < 250
+
+    @pytest.mark.parametrize("place", [0, 1, 2])
+    def test_a_part_that_is_spoilt_is_refused_and_named_wherever_it_stands(self, place):
+        parts = made_runs.shards(3)
+        parts[place] = told(parts[place], spoilt="the model digest was 1 and is 2 now\x1b[31m")
+        with pytest.raises(MergeError) as refused:
+            join(named(parts))
+        sentence = str(refused.value)
+        assert sentence.startswith(
+            f"run {place + 1} cannot be merged, since 'the model digest was 1 and is 2 now"
+        )
+        assert sentence.isprintable()
 
     def test_preparations_that_disagree_are_refused_in_one_sentence(self):
         mill, quay = WHOLE.preparations
@@ -292,6 +320,11 @@ class TestStudyFile:
         assert (root / path).is_file()
         assert merging.study_file(self.record(path), root) is None
         assert merging.study_file(self.record((root / path).resolve()), root) is None
+
+    @pytest.mark.parametrize("path", ["a\0b.py", "a\0/b.py", "a" * 300 + ".py", "loop.py"])
+    def test_is_none_where_no_file_can_have_its_path(self, root, path):
+        (root / "loop.py").symlink_to("loop.py")
+        assert merging.study_file(self.record(path), root, [root.parent / "runs"]) is None
 
     def test_is_not_taken_through_a_link_that_leads_outside(self, root):
         (root / "linked").symlink_to(root.parent / "outside")

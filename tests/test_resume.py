@@ -124,16 +124,56 @@ class TestWhichRun:
         assert resume.earlier(settings, Path()) == {"made": folder}
 
     def test_a_damaged_ledger_of_a_run_that_may_be_the_one_is_not_passed_over(self, settings):
+        made(settings, started="2026-01-01T00:00:00+00:00")
         folder = made(settings, run=WHOLE)
         (folder / "observations.jsonl").write_text("damaged\n")
-        with pytest.raises(RunError, match=r"observations\.jsonl, line 1"):
-            resume.earlier(settings, Path())
+        assert resume.earlier(settings, Path()) == {"made": folder}
+
+    def test_a_damaged_ledger_of_another_study_is_no_matter(self, settings):
+        other = made(settings, run=replace(WHOLE, observations=()), study="another")
+        (other / "observations.jsonl").write_text("damaged\n")
+        folder = made(settings)
+        earlier = resume.earlier(settings, Path())
+        assert earlier["made"] == folder
+        assert resume.check_found(earlier, ["made"], settings) is None
 
     def test_the_one_that_is_named_whatever_its_options(self, settings, tmp_path):
         folder = made(settings, run=WHOLE, quick=True)
         named = os.path.relpath(folder, tmp_path)
         assert resume.earlier(replace(settings, resume=named), tmp_path) == {"made": folder}
         assert resume.earlier(replace(settings, resume=str(folder)), Path("/")) == {"made": folder}
+
+    def test_a_session_whose_studies_have_none_is_refused_though_another_study_has_one(self, settings):
+        made(settings, run=replace(CUT, observations=()), study="another")
+        made(settings, run=WHOLE)
+        earlier = resume.earlier(settings, Path())
+        with pytest.raises(RunError, match=r"^--tokenbench-resume: .*reports has no unfinished run of made$"):
+            resume.check_found(earlier, ["made"], settings)
+        with pytest.raises(RunError, match=r"reports has no run of third or fourth to go on with$"):
+            resume.check_found(earlier, ["third", "fourth"], settings)
+
+    def test_of_studies_that_have_none_the_newest_of_other_options_is_told(self, settings):
+        made(settings, run=replace(CUT, observations=()), study="another")
+        folder = made(settings, quick=True)
+        with pytest.raises(
+            RunError, match=r"no unfinished run of made in .* the newest, .*, has quick on$"
+        ) as refused:
+            resume.check_found(resume.earlier(settings, Path()), ["made"], settings)
+        assert str(folder) in str(refused.value)
+
+    def test_some_studies_without_one_are_told(self, settings):
+        made(settings)
+        earlier = resume.earlier(settings, Path())
+        assert resume.check_found(earlier, ["made"], settings) is None
+        assert resume.check_found(earlier, ["made", "b"], settings) == (
+            "there is no run of b to go on with, which begins anew"
+        )
+        assert resume.check_found(earlier, ["b", "made", "c"], settings) == (
+            "there is no run of b, c to go on with, which begin anew"
+        )
+
+    def test_nothing_is_missing_where_no_run_is_to_be_gone_on_with(self, settings):
+        assert resume.check_found({}, ["made"], replace(settings, resume=None)) is None
 
     def test_a_named_folder_without_a_run_is_told(self, settings, tmp_path):
         with pytest.raises(RunError, match=r"nowhere: holds no run"):
@@ -324,10 +364,10 @@ class TestDoubts:
             **hashes(study="0" * 64) | model(server_version="0.9"),
         )
         assert resume.doubts(RECORD, later) == (
-            "the server's version changed while the run lay unfinished (none, later 0.9)",
-            "the version of pytest-tokenbench changed while the run lay unfinished (1.0, later 1.1)",
+            "the server's version changed after the run began (none, later 0.9)",
+            "the version of pytest-tokenbench changed after the run began (1.0, later 1.1)",
             (
-                "the study file changed while the run lay unfinished "
+                "the study file changed after the run began "
                 "(sha256 dddddddddddd..., later sha256 000000000000...)"
             ),
         )

@@ -116,7 +116,7 @@ def _departures(value: Any, shown: str) -> list[Fault]:
         strange = [
             Fault(shown, _case(entry, number), sentence)
             for number, entry in enumerate(entries, 1)
-            for sentence in (*_unknown_keys(entry, known), *_rank_kinds(entry))
+            for sentence in _unknown_keys(entry, known)
         ]
         checked = value | {
             "cases": [
@@ -142,13 +142,6 @@ def _unknown_keys(entry: Mapping[str, Any], known: Mapping[str, None]) -> Iterat
     if unknown:
         names = ", ".join(f'"{key}"' for key in unknown)
         yield f"unknown key {names}; known are {', '.join(known)}"
-
-
-def _rank_kinds(entry: Mapping[str, Any]) -> Iterator[str]:
-    """A rank of 1.0, which JSON Schema takes for an integer and no list takes for a place."""
-    rank = entry.get("gold_rank")
-    if isinstance(rank, float) and rank.is_integer():
-        yield f'key "gold_rank" must be a whole number or null, found {rank}'
 
 
 def _question(entry: Mapping[str, Any]) -> Question:

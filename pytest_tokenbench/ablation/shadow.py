@@ -13,7 +13,7 @@ from pytest_tokenbench.ablation.setup import PROMPT, SETUP, Cut, as_run, check_s
 from pytest_tokenbench.ledger import Ledger
 from pytest_tokenbench.locking import Lock
 from pytest_tokenbench.models.base import ChangedModelError
-from pytest_tokenbench.models.patient import STOP_AFTER, Patient, differing
+from pytest_tokenbench.models.patient import STOP_AFTER, Failures, Patient, differing
 from pytest_tokenbench.records import ModelInfo, Observation, Status, encode
 from pytest_tokenbench.run_folder import RunError, printable
 
@@ -122,7 +122,7 @@ class Shadow:
         now = setup_of(self._cut, self._requests, describe())
         check_same(self.folder, record, self.setup, now)
         doubts = [
-            f"{one.what} changed while the comparison lay unfinished ({one.old}, later {one.new})"
+            f"{one.what} changed after the comparison began ({one.old}, later {one.new})"
             for one in resume.doubtful(as_run(record, self.setup), as_run(record, now))
         ]
         self.setup = replace(
@@ -152,15 +152,18 @@ class Shadow:
             StoppedError: Several requests in a row came to nothing.
             OSError: A pair cannot be written.
         """
-        failed = 0
+        failures = Failures()
         for request in self.left:
             pair = ask(self._cut, request, model, self.setup.model.name)
             self._ledger.append(pair)
             self._pairs[request.id] = pair
-            failed = 0 if pair.is_done else failed + 1
+            last = pair.both[-1]
+            if pair.is_done:
+                failures.answered()
+            else:
+                failures.failed(last.error_kind)
             yield pair
-            if failed == STOP_AFTER:
-                last = pair.both[-1]
+            if failures.are_too_many:
                 raise StoppedError(
                     f"{STOP_AFTER} requests in a row came to nothing, the last with {last.error_kind}: "
                     f"{printable(last.error_message or '')}"

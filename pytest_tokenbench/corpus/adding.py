@@ -90,6 +90,10 @@ def _make(corpus: Path, original: Path, licence: str, known: Sequence[dict[str, 
                 f'the corpus has a document "{entry["id"]}" already; rename this file, or take that one out'
             )
             raise CorpusError([Fault(shown, "", sentence)])
+    home = (corpus / file).parent
+    if not stays and not files.leads_inside(corpus, home):
+        sentence = f"{home} is a symbolic link out of {corpus.name}/; put the folder itself there"
+        raise CorpusError([Fault(shown, "", sentence)])
     if not stays and (corpus / file).exists():
         sentence = f"{corpus / file} is there already and no document of the manifest; move it away"
         raise CorpusError([Fault(shown, "", sentence)])

@@ -172,14 +172,14 @@ def _of_html(raw: bytes | str) -> str:
 
 def _blocks(tag: "Tag") -> Iterator[str]:
     """The blocks of text in a tag, in order; a list and a table are one each, with a line an entry."""
-    from bs4.element import NavigableString, Tag  # noqa: PLC0415  # of the extra `documents`
+    from bs4.element import NavigableString, Tag  # noqa: PLC0415  # as above
 
     loose: list[str] = []
     for child in tag.children:
         if type(child) is NavigableString:
             loose.append(str(child))
         elif isinstance(child, Tag) and child.name not in _BLOCKS and not child.find(_BLOCKS):
-            loose.append("\n" if child.name == "br" else child.get_text())
+            loose.append(_flat(child))
         elif isinstance(child, Tag):
             yield "".join(loose)
             loose = []
@@ -190,18 +190,54 @@ def _blocks(tag: "Tag") -> Iterator[str]:
 def _of_block(tag: "Tag") -> Iterator[str]:
     if tag.name in _HEADINGS:
         marks = "=" * max(2, _HEADINGS[tag.name])
-        title = _tidy(tag.get_text(" "))
+        title = _tidy(_flat(tag))
         yield f"{marks} {title} {marks}" if title else ""
     elif tag.name in {"ul", "ol"}:
-        items = (_tidy(item.get_text(" ")) for item in tag.find_all("li"))
-        yield _KEPT_LINE.join(f"- {item}" for item in items if item)
+        yield _KEPT_LINE.join(f"- {entry}" for entry in _entries(tag) if entry)
     elif tag.name == "table":
-        rows = (
-            [_tidy(cell.get_text(" ")) for cell in row.find_all(["td", "th"])] for row in tag.find_all("tr")
-        )
-        yield _KEPT_LINE.join(" | ".join(row) for row in rows if any(row))
+        yield _KEPT_LINE.join(" | ".join(row) for row in _rows(tag) if any(row))
     else:
         yield from _blocks(tag)
+
+
+# Ends of these may be left out, so that the next stands in the one before.
+_ENTRY = frozenset({"li", "ul", "ol"})
+_CELL = frozenset({"td", "th", "tr"})
+
+
+def _entries(tag: "Tag") -> Iterator[str]:
+    """The entries of a list, those of a list within it after the entry that they stand in."""
+    from bs4.element import Tag  # noqa: PLC0415  # as above
+
+    for child in tag.children:
+        if isinstance(child, Tag):
+            if child.name == "li":
+                yield _tidy(_flat(child, _ENTRY))
+            yield from _entries(child)
+
+
+def _rows(table: "Tag") -> Iterator[list[str]]:
+    """The cells of a table by row; a table in a cell is text of that cell."""
+    for row in table.find_all("tr"):
+        if row.find_parent("table") is table:
+            cells = (cell for cell in row.find_all(["td", "th"]) if cell.find_parent("tr") is row)
+            yield [_tidy(_flat(cell, _CELL)) for cell in cells]
+
+
+def _flat(tag: "Tag", without: frozenset[str] = frozenset()) -> str:
+    """The text of a tag as one: what is of a line as it stands, lines and blocks apart; tags called as in `without` not."""
+    from bs4.element import NavigableString, Tag  # noqa: PLC0415  # as above
+
+    if tag.name == "br":
+        return "\n"
+    parts: list[str] = []
+    for child in tag.children:
+        if type(child) is NavigableString:
+            parts.append(str(child))
+        elif isinstance(child, Tag) and child.name not in without:
+            text = _flat(child, without - _CELL if child.name == "table" else without)
+            parts.append(f" {text} " if child.name in _BLOCKS else text)
+    return "".join(parts)
 
 
 # A line end that stays one, unlike those of the source, which mean nothing there.

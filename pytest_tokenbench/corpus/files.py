@@ -8,6 +8,9 @@ from typing import Any
 
 from pytest_tokenbench.corpus.faults import CorpusError, Fault
 
+# What paths raise that no file can have: with a null byte, too long, or of links in a circle.
+NO_PATH = (OSError, ValueError, RuntimeError)
+
 
 def inside(folder: Path, relative: str, shown: str, where: str = "") -> Path:
     """The path of `relative` in `folder`, for reading.
@@ -28,13 +31,30 @@ def inside(folder: Path, relative: str, shown: str, where: str = "") -> Path:
     if ".." in pure.parts:
         raise refuse(f'the path "{relative}" climbs out of {folder.name}/; move the file inside')
     path = folder / relative
-    if not path.resolve().is_relative_to(folder.resolve()):
-        raise refuse(f'"{relative}" is a symbolic link out of {folder.name}/; copy the file inside')
-    if not path.exists():
-        raise refuse(f'the file "{relative}" is missing from {folder.name}/')
-    if not path.is_file():
-        raise refuse(f'"{relative}" is not a regular file')
+    try:
+        if not leads_inside(folder, path):
+            raise refuse(f'"{relative}" is a symbolic link out of {folder.name}/; copy the file inside')
+        if not path.exists():
+            raise refuse(f'the file "{relative}" is missing from {folder.name}/')
+        if not path.is_file():
+            raise refuse(f'"{relative}" is not a regular file')
+    except NO_PATH as error:
+        reason = getattr(error, "strerror", None) or error
+        raise refuse(f'the path "{relative}" leads to no file ({reason})') from error
     return path
+
+
+def leads_inside(folder: Path, path: Path) -> bool:
+    """Whether a path leads into a folder, whatever links lie on its way."""
+    return path.resolve().is_relative_to(folder.resolve())
+
+
+def may_be_there(path: Path) -> bool:
+    """Whether a path that comes from a file may lead to one; if it can lead to none, `inside` tells why."""
+    try:
+        return path.exists()
+    except NO_PATH:
+        return True
 
 
 def read_bytes(path: Path, shown: str) -> bytes:

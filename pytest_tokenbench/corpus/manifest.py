@@ -137,7 +137,7 @@ def _document(
 def _original(folder: Path, entry: dict[str, Any], shown: str, where: str) -> list[Fault]:
     """Whether what the text was converted from has changed, where that lies in the folder."""
     made_from = entry.get("converted")
-    if made_from is None or not (folder / made_from["file"]).exists():
+    if made_from is None or not files.may_be_there(folder / made_from["file"]):
         return []
     path = files.inside(folder, made_from["file"], shown, where)
     if files.sha256(files.read_bytes(path, f"{folder.name}/{made_from['file']}")) == made_from["sha256"]:

@@ -108,6 +108,12 @@ class GaveUpError(ModelError):
     kind = "gave_up"
 
 
+class RefusedError(ModelError):
+    """The server refuses the request for what it holds, as it will when asked again."""
+
+    kind = "refused"
+
+
 class ChangedModelError(ModelError):
     """The host has another model than the one that the trials began with."""
 

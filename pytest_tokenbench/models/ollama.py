@@ -23,32 +23,33 @@ from pytest_tokenbench.models.base import (
     MalformedReplyError,
     ModelError,
     ModelMissingError,
-    TimedOutError,
+    RefusedError,
     UnreachableError,
 )
 from pytest_tokenbench.models.ollama_replies import (
+    Fault,
     Listed,
     Models,
     Reply,
     Shown,
     Version,
-    error_text,
+    fault,
     generation,
 )
 from pytest_tokenbench.models.wire import (
-    CONNECT_SECONDS,
     Deadline,
     Kind,
     client,
     decoded,
-    hidden,
     no_certificates,
     plain,
     reason,
+    sent,
     spellings,
 )
 from pytest_tokenbench.records import Generation, ModelInfo
 
+CHAT = "/api/chat"
 DEFAULT_HOST = "http://127.0.0.1:11434"
 KEEP_ALIVE = "60m"
 # The first version that runs llama.cpp's server, which keeps former prompts in host memory, and how much of it.
@@ -74,6 +75,8 @@ PINNED: Mapping[str, Any] = {
 }
 # Both are False so that a prompt beyond the window is refused, and never cut before or while the reply is written.
 UNCUT: Mapping[str, Any] = {"truncate": False, "shift": False}
+# Servers of the time when `truncate` was new say with 500 that a prompt is too long.
+_TOO_LONG_STATUSES = {HTTPStatus.BAD_REQUEST, HTTPStatus.INTERNAL_SERVER_ERROR}
 
 
 class OllamaModel:
@@ -122,7 +125,7 @@ class OllamaModel:
         body = self._chat([{"role": "user", "content": prompt}], thinks="think" in info.options)
         body["options"]["num_predict"] = max_tokens
         started = time.perf_counter()
-        reply = self._ask("POST", "/api/chat", Reply, body)
+        reply = self._ask("POST", CHAT, Reply, body)
         return generation(reply, prompt, max_tokens, time.perf_counter() - started, info)
 
     def close(self) -> None:
@@ -141,7 +144,7 @@ class OllamaModel:
             raise self._missing(models)
         shown = self._ask("POST", "/api/show", Shown, {"model": self.name})
         body = self._chat([], thinks="thinking" in (shown.capabilities or ()))
-        self._ask("POST", "/api/chat", Reply, body)
+        self._ask("POST", CHAT, Reply, body)
         loaded = self._models("/api/ps")
         # Models that share their weights are loaded once, and listed by the name that was first asked for.
         alike = [model for model in loaded if model.details == listed.details]
@@ -186,39 +189,35 @@ class OllamaModel:
 
     def _ask(self, method: str, path: str, kind: type[Kind], body: dict[str, Any] | None = None) -> Kind:
         """What the server replies, or the ModelError that fits."""
-        url = self.host + path
-        left = self._deadline.left(url)
-        limits = httpx.Timeout(left, connect=min(left, CONNECT_SECONDS))
+        status, got = self._send(method, path, body)
+        if isinstance(got, Fault):
+            self._refused(path, status, got)
+        return decoded(got, kind, self.host + path)
+
+    def _send(self, method: str, path: str, body: dict[str, Any] | None) -> tuple[int, bytes | Fault]:
+        """Status and body of the reply; of an error what it says, without the password should that stand there."""
         try:
-            response = self._http.request(method, url, json=body, timeout=limits)
+            status, content = sent(self._http, method, self.host + path, self._deadline, body)
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             raise UnreachableError(
                 f"nothing answers at {self.host} ({reason(error)}); "
                 "start it with `ollama serve`, or say with --tokenbench-host where it runs"
             ) from error
-        except httpx.TimeoutException as error:
-            raise TimedOutError.after(self._deadline.seconds, url) from error
         except httpx.RequestError as error:
             raise UnreachableError(f"the connection to {self.host} broke ({reason(error)})") from error
-        if not response.is_success:
-            self._refused(path, response)
-        return decoded(response.content, kind, url)
+        return status, content if httpx.codes.is_success(status) else fault(content, self._secrets)
 
-    def _refused(self, path: str, response: httpx.Response) -> NoReturn:
-        """Raises what a reply that is no success means."""
-        status = response.status_code
-        said, is_ollamas = error_text(hidden(response.content, self._secrets))
-        answered = f"{self.host}{path} answered {status}" + (f": {said}" if said else "")
-        if status in _TOO_LONG_STATUSES and _TOO_LONG.search(said):
-            sizes = _SIZES.search(said)
-            window = self._info.window if self._info else None
-            needed, window = map(bounds.figure, sizes.groups()) if sizes else (None, window)
-            raise bounds.refusal(needed, window, f"{self.host}{path}")
-        if status == HTTPStatus.NOT_FOUND and is_ollamas and path in {"/api/chat", "/api/show"}:
+    def _refused(self, path: str, status: int, why: Fault) -> NoReturn:
+        """Raises what an error means."""
+        answered = f"{self.host}{path} answered {status}" + (f": {why.said}" if why.said else "")
+        if status in _TOO_LONG_STATUSES and why.is_of_length:
+            window = self._info.window if self._info and why.window is None else why.window
+            raise bounds.refusal(why.needed, window, f"{self.host}{path}")
+        if status == HTTPStatus.NOT_FOUND and why.is_theirs and path in {CHAT, "/api/show"}:
             raise self._missing(self._models("/api/tags"))
         if status in {HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.TOO_MANY_REQUESTS}:
             raise BusyError(answered)
-        if "token repeat limit" in said:  # newer servers; older ones reply without being done
+        if why.gives_up:
             raise GaveUpError(answered)
         if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             raise CrashedError(answered)
@@ -226,9 +225,9 @@ class OllamaModel:
             raise ModelError(
                 f"{answered}; give what lets you in there as --tokenbench-host http://user:password@..."
             )
-        if not is_ollamas:
+        if not why.is_theirs:
             raise MalformedReplyError(f"{answered}; is that an Ollama server?")
-        raise ModelError(answered)
+        raise RefusedError(answered) if path == CHAT else ModelError(answered)
 
 
 # Where the server is
@@ -259,14 +258,6 @@ def address(host: str | None = None) -> str:
 
 def _given(host: str | None) -> str:
     return (host or os.environ.get("OLLAMA_HOST") or DEFAULT_HOST).strip()
-
-
-# What an error means
-
-# Servers of the time when `truncate` was new say with 500 that a prompt is too long.
-_TOO_LONG_STATUSES = {HTTPStatus.BAD_REQUEST, HTTPStatus.INTERNAL_SERVER_ERROR}
-_TOO_LONG = re.compile(r"(exceed|longer than|too (long|large)).*\bcontext|\bcontext\b.*exceed", re.IGNORECASE)
-_SIZES = re.compile(r"\((\d+) tokens\) exceeds [^(]*\((\d+) tokens\)")
 
 
 # What a server keeps

@@ -3,13 +3,15 @@
 import contextlib
 import json
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import msgspec
 
 from pytest_tokenbench.models import bounds
 from pytest_tokenbench.models.base import GaveUpError, MalformedReplyError, WindowExceededError
-from pytest_tokenbench.models.wire import least_tokens, plain
+from pytest_tokenbench.models.wire import hidden, least_tokens
 from pytest_tokenbench.records import Generation, ModelInfo
 
 # Equal tokens in a row at which a server gives a reply up, and the end of a reply in which they are looked for.
@@ -170,15 +172,55 @@ def _is_cut(prompt: str, read: int, written: int, info: ModelInfo) -> bool:
     return least_tokens(prompt) > read and any(abs(read - size) <= few for size in left)
 
 
-# What is told in words
+# What an error means
 
 
-def error_text(content: bytes) -> tuple[str, bool]:
-    """What an error says in words, and whether it is in Ollama's own form, `{"error": ...}`."""
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """An error in words, and what they mean. `is_theirs` says if it is in Ollama's own form, `{"error": ...}`.
+
+    `needed` and `window` are the figures of an error that `is_of_length`; `gives_up` says that the model repeats itself.
+    """
+
+    said: str
+    is_theirs: bool
+    is_of_length: bool
+    needed: int | None
+    window: int | None
+    gives_up: bool
+
+
+_TOO_LONG = re.compile(
+    r"(exceed|longer than|too (long|large)).*\bcontext|\bcontext\b.*exceed", re.IGNORECASE | re.DOTALL
+)
+_SIZES = re.compile(r"\((\d+) tokens\) exceeds [^(]*\((\d+) tokens\)")
+_GIVES_UP = "token repeat limit"  # newer servers; older ones reply without being done
+
+
+def fault(content: bytes, secrets: Sequence[bytes]) -> Fault:
+    """What the body of an error says, without the secrets should they stand there.
+
+    What it means is not looked for in what is shown: a user's name may be any word.
+    """
+    said, is_theirs = _error_text(content)
+    sizes = _SIZES.search(said)
+    needed, window = map(bounds.figure, sizes.groups()) if sizes else (None, None)
+    return Fault(
+        hidden(said, secrets),
+        is_theirs=is_theirs,
+        is_of_length=_TOO_LONG.search(said) is not None,
+        needed=needed,
+        window=window,
+        gives_up=_GIVES_UP in said,
+    )
+
+
+def _error_text(content: bytes) -> tuple[str, bool]:
+    """What an error says, and whether it is in Ollama's own form."""
     try:
         said = json.loads(content)["error"]
     except (ValueError, KeyError, TypeError, RecursionError):
-        return plain(content.decode("utf-8", "replace")), False
+        return content.decode("utf-8", "replace"), False
     with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):
         said = json.loads(said)["error"]["message"]  # the error of the process that runs the model, whole
-    return plain(str(said)), True
+    return str(said), True

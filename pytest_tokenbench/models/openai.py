@@ -21,11 +21,12 @@ from pytest_tokenbench.models.base import (
     MalformedReplyError,
     ModelError,
     ModelMissingError,
-    TimedOutError,
+    RefusedError,
     UnreachableError,
     WindowExceededError,
 )
 from pytest_tokenbench.models.openai_replies import (
+    COUNTS,
     Counted,
     Fault,
     Listed,
@@ -42,7 +43,6 @@ from pytest_tokenbench.models.openai_replies import (
 )
 from pytest_tokenbench.models.openai_servers import OWNERS, UNTHINKING, Server, options
 from pytest_tokenbench.models.wire import (
-    CONNECT_SECONDS,
     Deadline,
     Kind,
     client,
@@ -50,6 +50,7 @@ from pytest_tokenbench.models.wire import (
     hidden,
     plain,
     reason,
+    sent,
     spellings,
 )
 from pytest_tokenbench.records import Generation, ModelInfo
@@ -92,6 +93,7 @@ class OpenAIModel:
         self._secrets = spellings(key, self._credentials)
         self._has_key = key is not None
         self._server = Server.OTHER
+        self._counts_told: frozenset[str] = frozenset()
         self._info: ModelInfo | None = None
 
     @property
@@ -118,8 +120,13 @@ class OpenAIModel:
         reply = self._ask("POST", CHAT, Reply, deadline, body)
         wall_s = time.perf_counter() - started
         if reply.error and not reply.choices:
-            self._refused(CHAT, HTTPStatus.OK, told(reply.error), deadline, max_tokens)
-        return generation(reply, prompt, max_tokens, counted, wall_s=wall_s, info=info)
+            why = told(reply.error).without(self._secrets)
+            self._refused(CHAT, HTTPStatus.OK, why, deadline, max_tokens)
+        # A server that is known, or has told a count before, tells it always: without it something went wrong.
+        expected = self._counts_told if self._server is Server.OTHER else COUNTS
+        made = generation(reply, prompt, max_tokens, counted, wall_s=wall_s, info=info, expected=expected)
+        self._counts_told |= {name for name in COUNTS if getattr(made, name) is not None}
+        return made
 
     def close(self) -> None:
         """Closes the connection."""
@@ -239,11 +246,11 @@ class OpenAIModel:
         self, method: str, path: str, kind: type[Kind], deadline: Deadline, body: dict[str, Any] | None = None
     ) -> Kind:
         """What the server replies, or the ModelError that fits."""
-        status, content = self._send(method, path, deadline, body)
-        if not httpx.codes.is_success(status):
+        status, got = self._send(method, path, deadline, body)
+        if isinstance(got, Fault):
             most = body.get("max_tokens", 0) if body else 0
-            self._refused(path, status, fault(content), deadline, most)
-        return decoded(content, kind, self._host + path)
+            self._refused(path, status, got, deadline, most)
+        return decoded(got, kind, self._host + path)
 
     def _if_there(
         self, method: str, path: str, kind: type[Kind], deadline: Deadline, body: dict[str, Any] | None = None
@@ -256,37 +263,27 @@ class OpenAIModel:
 
     def _send(
         self, method: str, path: str, deadline: Deadline, body: dict[str, Any] | None
-    ) -> tuple[int, bytes]:
-        """Status and body of the reply; if it is an error, without the key should that stand there.
+    ) -> tuple[int, bytes | Fault]:
+        """Status and body of the reply; of an error what it says, without the key should that stand there.
 
         Errors raised have no cause: httpx keeps the key where a report might show it.
         """
-        left = deadline.left(self._host)
-        limits = httpx.Timeout(left, connect=min(left, CONNECT_SECONDS))
-        pieces = []
         try:
-            with self._http.stream(method, self._host + path, json=body, timeout=limits) as response:
-                for piece in response.iter_bytes():
-                    pieces.append(piece)
-                    deadline.left(self._host)  # a server that sends a byte now and then is late all the same
+            status, content = sent(self._http, method, self._host + path, deadline, body)
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             raise UnreachableError(
                 f"nothing answers at {self._host} ({self._shown(reason(error))}); "
                 "start the server, or say with --tokenbench-host where it runs"
             ) from None
-        except httpx.TimeoutException:
-            raise TimedOutError.after(deadline.seconds, self._host) from None
         except httpx.RequestError as error:
             raise UnreachableError(
                 f"the connection to {self._host} broke ({self._shown(reason(error))})"
             ) from None
-        content = b"".join(pieces)
-        return response.status_code, content if response.is_success else hidden(content, self._secrets)
+        return status, content if httpx.codes.is_success(status) else fault(content).without(self._secrets)
 
     def _refused(self, path: str, status: int, why: Fault, deadline: Deadline, max_tokens: int) -> NoReturn:
         """Raises what an error means."""
-        said = self._shown(why.said)
-        answered = f"{self._host}{path} answered {status}" + (f": {said}" if said else "")
+        answered = f"{self._host}{path} answered {status}" + (f": {why.said}" if why.said else "")
         window = self._info.window if self._info else None
         may_be_of_length = path == CHAT and status not in _NOT_OF_LENGTH
         if may_be_of_length and (too_long := why.too_long(window, max_tokens, self._host)):
@@ -300,7 +297,7 @@ class OpenAIModel:
         if status >= HTTPStatus.INTERNAL_SERVER_ERROR and status != HTTPStatus.NOT_IMPLEMENTED:
             raise CrashedError(answered)
         if path == CHAT and why.is_theirs and status != HTTPStatus.OK:
-            raise ModelError(answered)
+            raise RefusedError(answered)
         doubt = "" if why.is_theirs else "; is that a server with the interface of OpenAI?"
         raise MalformedReplyError(answered + doubt)
 
@@ -313,7 +310,7 @@ class OpenAIModel:
 
     def _shown(self, text: str) -> str:
         """What a server said, fit to be read, without the key should it stand there."""
-        return plain(hidden(text.encode(), self._secrets).decode(errors="replace"))
+        return hidden(text, self._secrets)
 
 
 # What these say is never about the prompt.

@@ -2,15 +2,15 @@
 
 import json
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Self
 
 import msgspec
 
 from pytest_tokenbench.models import bounds
 from pytest_tokenbench.models.base import MalformedReplyError, WindowExceededError
-from pytest_tokenbench.models.wire import least_tokens
+from pytest_tokenbench.models.wire import hidden, least_tokens
 from pytest_tokenbench.records import Generation, ModelInfo
 
 _Count = Annotated[int, msgspec.Meta(ge=0)]
@@ -129,19 +129,30 @@ class Reply(msgspec.Struct):
     error: Any = None
 
 
+# What of a generation a server may leave out.
+COUNTS = ("input_tokens", "output_tokens")
 # Tokenizers and templates agree with the server's own count but for a few special tokens at either end.
 _FEW = 4
 
 
 def generation(
-    reply: Reply, prompt: str, limit: int, counted: int | None, *, wall_s: float, info: ModelInfo
+    reply: Reply,
+    prompt: str,
+    limit: int,
+    counted: int | None,
+    *,
+    wall_s: float,
+    info: ModelInfo,
+    expected: Collection[str] = (),
 ) -> Generation:
     """What a reply of at most `limit` tokens says.
 
-    `counted` is how many tokens the server made of the prompt when it was asked before.
+    `counted` is how many tokens the server made of the prompt when it was asked before; `expected` are those of `COUNTS`
+    that it tells at other times.
 
     Raises:
-        MalformedReplyError: There is no answer in it, or an unfinished one, or numbers that cannot be.
+        MalformedReplyError: There is no answer in it, or an unfinished one, or it lacks an expected count, or has numbers
+            that cannot be.
         WindowExceededError: Some of the prompt was silently dropped.
     """
     if not reply.choices:
@@ -158,7 +169,7 @@ def generation(
     _refuse_cut(prompt, counted, usage, info)
     prefill_s = bounds.seconds(timings.prompt_ms, 1e3, host)
     decode_s = bounds.seconds(timings.predicted_ms, 1e3, host)
-    return Generation(
+    made = Generation(
         text=text,
         input_tokens=usage.prompt_tokens,
         cached_tokens=cached,
@@ -171,6 +182,10 @@ def generation(
         stop=choice.finish_reason,
         thinking=thinking or None,
     )
+    for name, what in zip(COUNTS, ("the prompt had", "it has itself"), strict=True):
+        if name in expected and getattr(made, name) is None:
+            raise MalformedReplyError(f"the reply of {host} does not tell how many tokens {what}")
+    return made
 
 
 def _refuse_cut(prompt: str, counted: int | None, usage: _Usage, info: ModelInfo) -> None:
@@ -200,18 +215,44 @@ def size(parameters: int | None) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """An error in words. `names` are its type and code, `is_theirs` says if it is in the form of the interface."""
+    """An error in words, and what they mean. `is_theirs` says if it is in the form of the interface.
+
+    `is_of_load` is llama-server's, of requests that share a window and fill it together though each fits. `needed` and
+    `window` are the figures of an error that `is_of_length`.
+    """
 
     said: str
-    names: tuple[str, ...] = ()
+    is_theirs: bool = False
+    is_of_load: bool = False
+    is_of_length: bool = False
     needed: int | None = None
     window: int | None = None
-    is_theirs: bool = False
 
-    @property
-    def is_of_load(self) -> bool:
-        """Whether it is llama-server's, of requests that share a window and fill it together though each fits."""
-        return self.said == "Context size has been exceeded."
+    @classmethod
+    def of(
+        cls,
+        said: str,
+        names: Sequence[str] = (),
+        *,
+        needed: int | None = None,
+        window: int | None = None,
+        is_theirs: bool = False,
+    ) -> Self:
+        """The fault that these words mean; `names` are its type and code."""
+        matches = (pattern.search(said) for pattern in _SIZES)
+        sizes = next((match.groupdict() for match in matches if match), {})
+        return cls(
+            said,
+            is_theirs=is_theirs,
+            is_of_load=said == "Context size has been exceeded.",
+            is_of_length=bool(sizes) or _TOO_LONG.search(" ".join((said, *names))) is not None,
+            needed=bounds.figure(sizes["needed"]) if sizes.get("needed") else needed,
+            window=bounds.figure(sizes["window"]) if sizes else window or None,
+        )
+
+    def without(self, secrets: Sequence[bytes]) -> Self:
+        """The same fault, fit to be shown. What it means is not looked for in that: a user's name may be any word."""
+        return replace(self, said=hidden(self.said, secrets))
 
     def too_long(self, window: int | None, max_tokens: int, who: str) -> WindowExceededError | None:
         """The error that it is if it says that a prompt does not fit, else None; `who` says so.
@@ -221,12 +262,9 @@ class Fault:
         Raises:
             MalformedReplyError: It says so with figures that cannot be.
         """
-        matches = (pattern.search(self.said) for pattern in _SIZES)
-        sizes = next((match.groupdict() for match in matches if match), {})
-        if not sizes and not _TOO_LONG.search(" ".join((self.said, *self.names))):
+        if not self.is_of_length:
             return None
-        needed = bounds.figure(sizes["needed"]) if sizes.get("needed") else self.needed
-        window = bounds.figure(sizes["window"]) if sizes else self.window or window
+        needed, window = self.needed, window if self.window is None else self.window
         if needed is not None and window is not None and 0 <= needed < window:
             needed += max_tokens
         return bounds.refusal(needed, window, who)
@@ -237,18 +275,18 @@ def fault(content: bytes) -> Fault:
     try:
         body = json.loads(content)
     except (ValueError, RecursionError):
-        return Fault(content.decode(errors="replace"))
+        return Fault.of(content.decode(errors="replace"))
     if not isinstance(body, dict):
-        return Fault(json.dumps(body))
+        return Fault.of(json.dumps(body))
     return told(body.get("error", body))
 
 
 def told(error: Any) -> Fault:
     """What the `error` of a body says: an object, or a text."""
     if not isinstance(error, dict):
-        return Fault(str(error), is_theirs=True)
+        return Fault.of(str(error), is_theirs=True)
     said = error.get("message")
-    return Fault(
+    return Fault.of(
         str(error.get("detail", "") if said is None else said),
         tuple(str(error[name]) for name in ("type", "code") if error.get(name) is not None),
         needed=_count(error, "n_prompt_tokens"),

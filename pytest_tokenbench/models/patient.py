@@ -9,10 +9,12 @@ from pytest_tokenbench.models.base import (
     BusyError,
     ChangedModelError,
     CrashedError,
+    GaveUpError,
     MalformedReplyError,
     Model,
     ModelError,
     ModelMissingError,
+    RefusedError,
     TimedOutError,
     UnreachableError,
     WindowExceededError,
@@ -38,6 +40,36 @@ KNOWN_FOR = 30.0
 STOP_AFTER = 5
 
 Told = TypeVar("Told")
+
+
+class Failures:
+    """How many questions in a row came to nothing, of those that tell of the server and not of themselves.
+
+    A reply that repeats itself, and a request that is refused by a server which answers others, come to the same each
+    time: were they counted, a run that has several of them could never be gone on with to its end.
+    """
+
+    def __init__(self, most: int = STOP_AFTER, *, answers: bool = False) -> None:
+        """`answers` says whether the server answered before."""
+        self._most = most
+        self._in_a_row = 0
+        self._answers = answers
+
+    def answered(self) -> None:
+        """A question was answered."""
+        self._in_a_row = 0
+        self._answers = True
+
+    def failed(self, kind: str | None) -> None:
+        """A question came to nothing, with trouble of this kind."""
+        is_its_own = kind == GaveUpError.kind or (kind == RefusedError.kind and self._answers)
+        self._in_a_row += not is_its_own
+
+    @property
+    def are_too_many(self) -> bool:
+        """Whether there is no use in more questions."""
+        return self._in_a_row >= self._most
+
 
 _PASSING = (UnreachableError, TimedOutError, BusyError, CrashedError, MalformedReplyError)
 _DOWN = (UnreachableError, CrashedError)

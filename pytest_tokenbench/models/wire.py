@@ -5,7 +5,7 @@ import ssl
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 from urllib.parse import quote
 
 import httpx
@@ -63,6 +63,28 @@ def no_certificates() -> ssl.SSLContext:
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
+def sent(
+    http: httpx.Client, method: str, url: str, deadline: Deadline, body: dict[str, Any] | None
+) -> tuple[int, bytes]:
+    """Status and body of the reply to a request.
+
+    Raises:
+        TimedOutError: There was none until the deadline, though some of it may have come.
+        httpx.RequestError: There is no connection, or it broke.
+    """
+    left = deadline.left(url)
+    limits = httpx.Timeout(left, connect=min(left, CONNECT_SECONDS))
+    pieces = []
+    try:
+        with http.stream(method, url, json=body, timeout=limits) as response:
+            for piece in response.iter_bytes():
+                pieces.append(piece)
+                deadline.left(url)  # a server that sends a byte now and then is late all the same
+    except (httpx.ReadTimeout, httpx.WriteTimeout, httpx.PoolTimeout):
+        raise TimedOutError.after(deadline.seconds, url) from None
+    return response.status_code, b"".join(pieces)
+
+
 def decoded(content: bytes, kind: type[Kind], url: str) -> Kind:
     """The JSON that `url` sent, as a value of the given kind.
 
@@ -84,11 +106,12 @@ def spellings(key: str | None, credentials: Credentials | None) -> tuple[bytes, 
     return tuple(sorted({*given, *encoded, *sent}, key=len, reverse=True))
 
 
-def hidden(said: bytes, secrets: Sequence[bytes]) -> bytes:
-    """What a server said, without the secrets should they stand there."""
+def hidden(said: str, secrets: Sequence[bytes]) -> str:
+    """What a server said, fit to be read, without the secrets should they stand there."""
+    raw = said.encode(errors="replace")
     for secret in secrets:
-        said = said.replace(secret, HIDDEN)
-    return said
+        raw = raw.replace(secret, HIDDEN)
+    return plain(raw.decode(errors="replace"))
 
 
 def least_tokens(prompt: str) -> int:

@@ -402,10 +402,7 @@ class TestGoingOn:
     def test_server_that_was_updated_meanwhile_is_told(self, compare):
         compare(either("yes", "no"), *self.ENTRIES, at_most=1)
         made, _ = compare(either("yes", "no"), *self.ENTRIES, info=replace(INFO, server_version="2"))
-        assert (
-            "the server's version changed while the comparison lay unfinished (none, later 2)"
-            in made["warnings"]
-        )
+        assert "the server's version changed after the comparison began (none, later 2)" in made["warnings"]
 
     def test_folder_of_something_else_is_refused_and_left_alone(self, compare, tmp_path):
         other = tmp_path / "into" / "notes.txt"

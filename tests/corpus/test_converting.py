@@ -321,3 +321,64 @@ def test_pages_without_text_are_named(tmp_path):
     file = tmp_path / "a.pdf"
     file.write_bytes(pdf(["One line of text."], [], ["Another one."]))
     assert converting.convert(file).notes[0] == "no text on page 2"
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        (
+            "<ul><li>Ropes<ul><li>of hemp</li><li>of wire<ol><li>thin</li></ol></li></ul></li><li>Sails</li></ul>",
+            "- Ropes\n- of hemp\n- of wire\n- thin\n- Sails",
+        ),
+        ("<ul><li>Ropes</li><ul><li>of hemp</li></ul><li>Sails</li></ul>", "- Ropes\n- of hemp\n- Sails"),
+        ("<ul><li>Ropes<div><ul><li>of hemp</li></ul></div></li></ul>", "- Ropes\n- of hemp"),
+        ("<ol><li>Ropes<li>Sails<li>Oil</ol>", "- Ropes\n- Sails\n- Oil"),
+        ("<ul><li><p>Ropes</p><p>and sails</p></li></ul>", "- Ropes and sails"),
+        (
+            "<table><tr><td>1850<table><tr><td>ropes</td><td>214</td></tr></table></td><td>boats</td></tr></table>",
+            "1850 ropes 214 | boats",
+        ),
+        ("<table><tr><td>1850<td>214<tr><td>1871<td>209</table>", "1850 | 214\n1871 | 209"),
+        (
+            "<table><tr><td>in <b>18</b>50<br>or so</td><td><ul><li>a</li><li>b</li></ul></td></tr></table>",
+            "in 1850 or so | a b",
+        ),
+        ("<p><b>Finch<br>Street</b> and <i>J<b>ona</b>s</i></p>", "Finch Street and Jonas"),
+        ("<h2>The<br>upper <i>li</i>ght</h2><p>It is lit.</p>", "== The upper light ==\n\nIt is lit."),
+        ("<p>31 m<sup>2</sup> of sail<!-- no text --></p>", "31 m2 of sail"),
+    ],
+)
+def test_each_word_of_html_stands_once_and_apart_from_the_next(html, text):
+    Path("a.html").write_text(f"<html><body>{html}</body></html>", encoding="utf-8")
+    assert converting.convert(Path("a.html")).text == f"{text}\n"
+
+
+@pytest.mark.parametrize("has_texts", [True, False])
+def test_nothing_is_written_where_a_link_in_the_corpus_leads_out_of_it(capsys, has_texts):
+    outside = Path("outside")
+    outside.mkdir()
+    Path("corpus").mkdir()
+    if has_texts:
+        Path("corpus/kell.txt").write_text("Kell is a town.\n", encoding="utf-8")
+        assert main(["corpus", "add", "corpus/kell.txt"]) == 0
+        capsys.readouterr()
+    Path("corpus/articles").symlink_to(outside.resolve())
+    Path("brack.html").write_text(HTML, encoding="utf-8")
+    before = sorted(Path().rglob("*"))
+
+    assert told(capsys, "brack.html") == [
+        "brack.html: corpus/articles is a symbolic link out of corpus/; put the folder itself there"
+    ]
+
+    assert sorted(Path().rglob("*")) == before
+    assert list(outside.iterdir()) == []
+
+
+def test_a_link_that_stays_in_the_corpus_is_followed():
+    Path("corpus/texts").mkdir(parents=True)
+    Path("corpus/articles").symlink_to("texts")
+    Path("brack.html").write_text(HTML, encoding="utf-8")
+
+    assert main(["corpus", "add", "brack.html"]) == 0
+
+    assert Path("corpus/texts/brack.txt").read_text(encoding="utf-8") == OF_HTML

@@ -116,3 +116,62 @@ def test_no_fault_hands_control_characters_to_the_terminal(workspace, capsys, sp
 
     assert not FORBIDDEN & set(found)
     assert "owned" in found
+
+
+@pytest.mark.parametrize(
+    ("file", "reason"),
+    [("a\0b.txt", "embedded null byte"), ("a" * 300 + ".txt", "File name too long"), ("loop.txt", "")],
+    ids=["null", "long", "loop"],
+)
+@pytest.mark.parametrize("command", ["verify", "pin"])
+def test_a_path_that_can_lead_to_no_file_is_one_sentence(workspace, capsys, file, reason, command):
+    (workspace.corpus / "loop.txt").symlink_to("loop.txt")
+    workspace.change_document(file=file)
+
+    found = told(workspace, capsys, command)
+
+    (line,) = [line for line in found.splitlines() if 'document "brack"' in line]
+    assert line.startswith('corpus/manifest.json: document "brack": ')
+    assert reason in line
+    assert line.isprintable()
+
+
+def test_an_original_that_can_be_no_file_is_one_sentence(workspace, capsys):
+    made_from = {"file": "a" * 300 + ".pdf", "sha256": "0" * 64, "converter": "by hand"}
+    workspace.change_document(converted=made_from)
+
+    (line,) = [line for line in told(workspace, capsys).splitlines() if "leads to no file" in line]
+
+    assert line.startswith('corpus/manifest.json: document "brack": ')
+
+
+def change_cut(workspace) -> None:
+    value = json.loads(workspace.manifest.read_text(encoding="utf-8"))
+    workspace.manifest.write_text(json.dumps(value | {"cut": {"rule": "x", "max_words": 20.0}}))
+
+
+def change_sampling(workspace, **changes) -> None:
+    record = {"seed": 1, "per_document": 1, "min_words": 1, "drawn": {"brack": [0]}} | changes
+    items = json.loads(workspace.questions.read_text(encoding="utf-8"))
+    workspace.write_questions({"sampling": record, "questions": items})
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (
+            lambda one: one.change_question(paragraph=1.0),
+            'key "paragraph" must be a whole number or null, found 1.0',
+        ),
+        (change_cut, 'key "max_words" must be a whole number, found 20.0'),
+        (lambda one: change_sampling(one, seed=1.0), 'key "seed" must be a whole number, found 1.0'),
+        (lambda one: change_sampling(one, per_document=1.0), 'key "per_document" must be a whole number'),
+        (lambda one: change_sampling(one, min_words=1.0), 'key "min_words" must be a whole number'),
+        (lambda one: change_sampling(one, drawn={"brack": [0.0]}), "must be a whole number, found 0.0"),
+        (lambda one: one.change_document(words=20.0), 'key "words" must be a whole number, found 20.0'),
+    ],
+)
+def test_a_number_with_a_point_is_no_whole_number(workspace, capsys, change, says):
+    change(workspace)
+
+    assert says in told(workspace, capsys)

@@ -459,9 +459,10 @@ def test_a_prompt_shifted_out_while_the_reply_was_written_is_beyond_the_window(s
         ("reset", base.UnreachableError, "broke"),
         ("half", base.UnreachableError, "broke"),
         ("slow", base.TimedOutError, "within 0.2 s; --tokenbench-timeout gives a trial more time"),
+        ("drip", base.TimedOutError, "within 0.2 s; --tokenbench-timeout gives a trial more time"),
         ("503", base.BusyError, "answered 503: server busy, please try again. maximum"),
         ("500", base.CrashedError, "answered 500: model runner has [31m unexpectedly stopped"),
-        ("400", base.ModelError, 'answered 400: "smollm2:135m" does not support chat'),
+        ("400", base.RefusedError, 'answered 400: "smollm2:135m" does not support chat'),
         ("404", base.ModelMissingError, "`ollama pull smollm2:135m`"),
         ("malformed", base.MalformedReplyError, "truncated"),
         ("not_object", base.MalformedReplyError, "Expected `object`, got `array`"),
@@ -474,11 +475,11 @@ def test_a_prompt_shifted_out_while_the_reply_was_written_is_beyond_the_window(s
     ],
 )
 def test_each_fault_has_its_error_and_says_in_one_line_what_happened_where(serve, fault, kind, words_of_it):
-    server, model = serve(faults={1: fault}, timeout=0.2 if fault == "slow" else 5.0)
+    server, model = serve(faults={1: fault}, timeout=5.0)
     model.generate("hello", max_tokens=5)
 
     with pytest.raises(base.ModelError) as caught:
-        model.generate("hello", max_tokens=5)
+        model.generate("hello", max_tokens=5, timeout=0.2 if fault in {"slow", "drip"} else None)
 
     assert type(caught.value) is kind
     message = str(caught.value)
@@ -538,7 +539,9 @@ def test_the_time_given_holds_for_all_requests_of_a_call_together():
     assert "/api/ps" not in asked
 
 
-@pytest.mark.parametrize("fault", ["reset", "half", "slow", "503", "500", "400", "malformed", "empty"])
+@pytest.mark.parametrize(
+    "fault", ["reset", "half", "slow", "drip", "503", "500", "400", "malformed", "empty"]
+)
 def test_the_call_after_a_fault_is_answered(serve, fault):
     _, model = serve(faults=[fault], timeout=0.3)
     with pytest.raises(base.ModelError):
@@ -689,6 +692,28 @@ def test_without_the_password_one_is_told_how_to_give_it():
 
     assert type(caught.value) is base.ModelError
     assert "wrong" not in str(caught.value)
+
+
+@pytest.mark.parametrize("user", ["x", "context", "tokens", "0", "error"])
+def test_a_user_s_name_that_stands_in_an_error_does_not_change_what_it_means(user):
+    with StubOllama(window=2048) as server:
+        model = OllamaModel(NAME, host=server.url.replace("//", f"//{user}:e@"))
+        with pytest.raises(base.WindowExceededError) as caught:
+            model.generate(words(5000), max_tokens=5)
+
+    assert (caught.value.needed, caught.value.window) == (5000 + OVERHEAD, 2048)
+
+
+def test_no_part_of_a_password_is_shown_where_an_error_is_shortened():
+    class Long(StubOllama):
+        def reply(self, _request):
+            return 500, {"error": "y" * 295 + "s3cret-and-long" + "\n\x1b[31m" * 9}, None
+
+    with Long() as server, pytest.raises(base.CrashedError) as caught:
+        OllamaModel(NAME, host=server.url.replace("//", "//kim:s3cret-and-long@")).describe()
+
+    assert "s3" not in str(caught.value)
+    assert str(caught.value).isprintable()
 
 
 def test_a_password_in_what_is_no_address_is_not_told():

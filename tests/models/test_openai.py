@@ -305,12 +305,41 @@ def test_no_cached_token_is_zero_where_the_server_says_so(serve):
     assert model.generate("hello", max_tokens=5).cached_tokens == 0
 
 
-def test_counts_that_are_not_told_are_unknown(serve):
+def test_counts_that_a_server_never_tells_are_unknown(serve):
     _, model = serve("plain", usage={"prompt_tokens": None, "completion_tokens": None})
 
-    reply = model.generate("hello", max_tokens=5)
+    for _ in range(2):
+        reply = model.generate("hello", max_tokens=5)
+        assert reply.input_tokens is reply.output_tokens is None
 
-    assert reply.input_tokens is reply.output_tokens is None
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("prompt_tokens", "how many tokens the prompt had"),
+        ("completion_tokens", "how many tokens it has itself"),
+    ],
+)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_count_that_is_missing_though_the_server_tells_it_is_an_error(serve, kind, name, says):
+    server, model = serve(kind)
+    if kind == "plain":
+        model.generate("hello", max_tokens=5)
+    server.usage = {name: None}
+
+    with pytest.raises(base.MalformedReplyError, match=f"does not tell {says}$"):
+        model.generate("hello", max_tokens=5)
+
+    server.usage = {}
+    assert model.generate("hello", max_tokens=5).input_tokens == 1 + OVERHEAD
+
+
+def test_of_a_server_that_tells_one_count_the_other_is_not_expected(serve):
+    _, model = serve("plain", usage={"completion_tokens": None})
+
+    replies = [model.generate("hello", max_tokens=5) for _ in range(2)]
+
+    assert [(one.input_tokens, one.output_tokens) for one in replies] == [(1 + OVERHEAD, None)] * 2
 
 
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
@@ -545,7 +574,7 @@ def test_other_complaints_are_not_taken_for_a_long_prompt(said):
         ("429", base.BusyError, "answered 429: Rate limit reached"),
         ("500", base.CrashedError, "answered 500: EngineCore [31m died here"),
         ("502", base.CrashedError, "answered 502: <html>Bad Gateway</html>"),
-        ("400", base.ModelError, "answered 400: top_p must be in (0, 1]"),
+        ("400", base.RefusedError, "answered 400: top_p must be in (0, 1]"),
         ("error_200", base.MalformedReplyError, "answered 200: Model unloaded"),
         ("malformed", base.MalformedReplyError, "truncated"),
         ("not_object", base.MalformedReplyError, "Expected `object`, got `array`"),
@@ -647,6 +676,32 @@ def test_a_server_that_came_back_is_asked_again(serve):
 
     with StubOpenAI(port=port, answer=lambda _: "back"):
         assert model.generate("hello", max_tokens=5).text == "back"
+
+
+@pytest.mark.parametrize("user", ["x", "context", "tokens", "5", "error"])
+def test_a_user_s_name_that_stands_in_an_error_does_not_change_what_it_means(serve, monkeypatch, user):
+    said = (
+        "This model's maximum context length is 4096 tokens. However, your messages resulted in 5000 tokens."
+    )
+    monkeypatch.setitem(
+        FAULTS, "400", (400, {"error": {"message": f"{said} Reduce it, x.", "code": "context_length"}})
+    )
+    _, model = serve("plain", at=f"http://{user}:e@{{place}}", faults=["400"])
+
+    with pytest.raises(base.WindowExceededError) as caught:
+        model.generate("hello", max_tokens=5)
+
+    assert (caught.value.needed, caught.value.window) == (5000, 4096)
+
+
+def test_no_part_of_a_password_is_shown_where_an_error_is_shortened(serve, monkeypatch):
+    monkeypatch.setitem(FAULTS, "500", (500, {"error": {"message": "y" * 295 + "s3cret-and-long"}}))
+    _, model = serve(at="http://kim:s3cret-and-long@{place}", faults=["500"])
+
+    with pytest.raises(base.CrashedError) as caught:
+        model.generate("hello", max_tokens=5)
+
+    assert "s3" not in str(caught.value)
 
 
 def test_a_long_error_is_shortened(serve, monkeypatch):
@@ -925,7 +980,7 @@ def test_a_real_refusal_of_a_long_prompt_tells_what_it_needs_and_what_there_is(r
         ("loading", base.BusyError, "503: Loading model"),
         ("full_together", base.BusyError, "500: Context size has been exceeded"),
         ("unauthorized", base.ModelError, "401: Invalid API Key; .*OPENAI_API_KEY"),
-        ("bad_request", base.ModelError, "400: Expected 'messages' to be an array"),
+        ("bad_request", base.RefusedError, "400: Expected 'messages' to be an array"),
     ],
 )
 def test_each_real_error_is_told_for_what_it_is(replay, recording, kind, words_of_it):

@@ -12,7 +12,7 @@ from stub_ollama import StubModel, StubOllama
 
 from pytest_tokenbench.models import BACKOFF_VARIABLE, base, cache_note, open_model, patient
 from pytest_tokenbench.models.ollama import OllamaModel
-from pytest_tokenbench.models.patient import Patient, changed, differing
+from pytest_tokenbench.models.patient import STOP_AFTER, Failures, Patient, changed, differing
 from pytest_tokenbench.records import Generation
 from pytest_tokenbench.settings import Settings
 
@@ -503,3 +503,35 @@ def test_nothing_for_waiting_is_imported_before_a_model_is_asked():
         "sys.exit('tenacity' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+class TestFailures:
+    def test_as_many_in_a_row_as_are_too_many(self):
+        failures = Failures()
+        for _ in range(STOP_AFTER - 1):
+            failures.failed("unreachable")
+            assert not failures.are_too_many
+        failures.failed("busy")
+        assert failures.are_too_many
+
+    def test_an_answer_begins_a_new_row(self):
+        failures = Failures(2)
+        failures.failed("unreachable")
+        failures.answered()
+        failures.failed("unreachable")
+        assert not failures.are_too_many
+
+    def test_replies_that_repeat_themselves_neither_count_nor_begin_a_new_row(self):
+        failures = Failures(2)
+        for kind in ("gave_up", "unreachable", "gave_up", "gave_up"):
+            failures.failed(kind)
+        assert not failures.are_too_many
+        failures.failed("timed_out")
+        assert failures.are_too_many
+
+    @pytest.mark.parametrize("answers", [True, False])
+    def test_refusals_count_only_where_the_server_has_answered_nothing(self, answers):
+        failures = Failures(2, answers=answers)
+        failures.failed("refused")
+        failures.failed("refused")
+        assert failures.are_too_many is not answers

@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import re
-import shutil
 import subprocess
 import sys
 
@@ -278,45 +277,6 @@ def test_study_of_the_readme_runs(repository, make_project):
     with Server() as server:
         ran = make_project(study=study).run("-n0", server=server)
     assert ran.verdicts == {"cheap enough": "passed"}
-
-
-def skeleton(section: str) -> list[str]:
-    """The lines of a section without what another model and another day would change in them."""
-    # A sentence that was wrapped is one line again.
-    text = re.sub(r"\n {4}(?=\S)(?!.* = )", " ", section)
-    text = text.replace("smollm2:135m (ollama)", "smollm2-135m (embedded)")
-    kept = text.split("\nnote: ")[0]
-    kept = re.sub(r" = -?[\d.]+ .*", "", kept)
-    rows = [re.split(r" {2,}", line.strip()) for line in kept.splitlines() if not line.startswith("--")]
-    # How many columns there is room for depends on the figures.
-    rows = [row[:4] if row[0] == "tokens/q" else row for row in rows]
-    # Of the table's rows the condition, of a verdict all but the ruling.
-    return [
-        row[0] if re.fullmatch(r"[\d,]+", ([*row, ""])[1]) else re.sub("(passed|failed):", ":", " ".join(row))
-        for row in rows
-    ]
-
-
-def test_output_of_the_readme_has_the_form_of_what_is_printed(repository, make_project):
-    project = make_project()
-    for name in ("test_small.py", "questions.json"):
-        (project.path / name).unlink()
-    shutil.rmtree(project.path / "corpus")
-    for name in ("benchmarks", "corpus"):
-        shutil.copytree(
-            repository / name, project.path / name, ignore=shutil.ignore_patterns("__pycache__", "data")
-        )
-    shutil.copy(repository / "questions.json", project.path)
-    facts = {("Write a summary",): "A summary.", ("Rewrite the text",): "One fact.\nAnother fact."}
-    with Server(lambda prompt: next((r for w, r in facts.items() if w[0] in prompt), "not stated")) as server:
-        ran = project.run("-n0", "benchmarks/test_protocol.py", "--tokenbench-quick", server=server)
-    (shown,) = pages.blocks((repository / "README.md").read_text(encoding="utf-8"), "text")
-    heading, its = re.split(r"^(=+ tokenbench QUICK =+)\n+", shown, flags=re.MULTILINE)[1:]
-    assert heading in ran.lines
-    assert skeleton(its) == skeleton("\n".join(ran.summary).lstrip("\n"))
-    assert len(skeleton(its)) > 15
-    letters = "".join(re.findall(r"(?:^|py )([.wam]+)(?: |$)", shown.split("====")[0], re.MULTILINE))
-    assert len(letters) == len(ran.observations) + 3, "and a dot for each hypothesis"
 
 
 @pytest.fixture(scope="module")

@@ -1,12 +1,16 @@
 """Runs that do not come to their end, and workers that die: nothing that was measured is lost."""
 
+import json
 import os
 import signal
 import time
 
 import pytest
+from block_project import BLOCK_STUDY, MAIN, STRESS, CaseReader, add_blocks, cases
 from disturbed import wait_until
 from small_project import PASSING, STUDY, Reader, Server
+
+from pytest_tokenbench import locking
 
 
 def wait_for_observations(project, count: int) -> None:
@@ -81,6 +85,26 @@ def test_run_interrupted_while_it_is_judged_says_so_and_is_gone_on_with(make_pro
     assert again.verdicts == {"H9": "passed"}
 
 
+def test_session_of_two_studies_interrupted_at_the_second_leaves_the_first_as_it_is(make_project, workers):
+    project = make_project(study="import time\nfrom pathlib import Path\n" + STUDY + SLOW_END)
+    project.write("test_other.py", STUDY.replace('"small"', '"other"') + PASSING)
+    with Server() as server:
+        process = project.start(workers, "--tokenbench-conditions=A,B2", server=server)
+        wait_until((project.path / "judging").exists, process)
+        process.send_signal(signal.SIGINT)
+        ran = project.ended(process)
+
+    assert ran.status == pytest.ExitCode.INTERRUPTED
+    assert ran.count("interrupted while the results were being written; what is measured is kept") == 1
+    assert ran.count("Traceback") == ran.count("Bad file descriptor") == ran.count("INTERNALERROR") == 0
+    finished = {
+        folder.parent.name: json.loads((folder / "run.json").read_text())["finished"] is not None
+        for folder in ran.folders
+    }
+    assert finished == {"other": True, "small": False}
+    assert not list(project.path.rglob(locking.FILE))
+
+
 def test_run_that_stops_at_its_first_failure_did_not_come_to_its_end(make_project, workers):
     with Server(breaks=("Question: How much barley",)) as server:
         ran = make_project(study=STUDY + PASSING).run(
@@ -134,3 +158,63 @@ def test_server_that_goes_away_gives_errors_and_no_wrong_answers(make_project):
     assert 1 <= len(errors) <= 3
     assert ran.letters().count("E") == len(errors)
     assert ran.status == pytest.ExitCode.TESTS_FAILED
+
+
+# One worker is at its first trial until the other waits for a decision. Then it fails, or dies after it.
+WAITED_FOR = """\
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def worker(request):
+    yield
+    if {in_teardown} and Path("waits").exists() and os.environ["PYTEST_XDIST_WORKER"] == "gw0":
+        time.sleep(1)  # what was measured is on its way
+        os._exit(3)
+
+
+"""
+TRIALS = """\
+def test_blocks(trial):
+    arm = trial.key.condition
+    screens = arm in ("base", "again", "select-4") or (arm.startswith("no-") and not arm[-1].isdigit())
+    if not screens:
+        Path("waits").touch()
+    trial.ask()
+    if os.environ["PYTEST_XDIST_WORKER"] == "gw0" and screens:
+        while not Path("waits").exists():
+            time.sleep(0.01)
+        time.sleep(0.5)
+        assert {in_teardown}
+"""
+
+
+@pytest.mark.parametrize("order", ["cold", "shared"])
+@pytest.mark.parametrize(
+    ("options", "in_teardown"),
+    [(["-x"], False), (["--maxfail=1"], False), (["--max-worker-restart=0"], True)],
+)
+def test_session_ends_though_a_worker_waits_for_what_the_other_brings_no_more(
+    make_project, order, options, in_teardown
+):
+    project = make_project()
+    first, _, rest = BLOCK_STUDY.partition("def test_blocks(trial):\n    trial.ask()\n")
+    assert rest
+    docstring, _, study = first.partition("\n\n")
+    begin, trials = (text.format(in_teardown=in_teardown) for text in (WAITED_FOR, TRIALS))
+    content = cases((*MAIN[:3], *STRESS))
+    add_blocks(project, content, f"{docstring}\n\n{begin}{study}{trials}{rest}")
+    with Server(CaseReader(content)) as server:
+        ran = project.run(
+            "-n2", *options, f"--tokenbench-order={order}", "test_blocks.py", "-rs", server=server
+        )
+
+    assert (project.path / "waits").exists()
+    assert ran.status != pytest.ExitCode.OK
+    assert ran.count("not asked: the session ended before the trials that decide it were in") == 1
+    assert "composed" not in {one["condition"] for one in ran.file("observations.jsonl")}
+    assert "INTERNALERROR" not in ran.text

@@ -266,6 +266,22 @@ def test_trials_function_with_parameters_of_its_own(run):
     refused(run(STUDY.replace("@study.trials", more).replace("(trial)", "(trial, more)")), NO_SINGLE_TRIALS)
 
 
+def test_run_goes_on_beside_a_file_that_cannot_be_collected_if_the_user_wants_that(
+    make_project, server, workers
+):
+    project = make_project(study=STUDY + PASSING)
+    project.write("test_broken.py", "import nowhere\n")
+    ran = project.run(
+        workers, "--tokenbench-conditions=A,B2", "--continue-on-collection-errors", server=server
+    )
+
+    assert len(ran.observations) == 12
+    assert ran.file("run.json")["finished"]
+    assert ran.count("No module named 'nowhere'") >= 1
+    assert ran.count("was not recognised") == 0
+    assert ran.status == pytest.ExitCode.TESTS_FAILED
+
+
 def test_assert_of_the_author_fails_the_item_and_keeps_the_observation(make_project, server, workers):
     study = STUDY.replace("    trial.ask()", "    seen = trial.ask()\n    assert seen.output_tokens < 3")
     ran = make_project(study=study + PASSING).run(

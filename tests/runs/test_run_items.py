@@ -148,3 +148,43 @@ def test_two_studies_have_a_run_each(make_project, server):
     for folder in ran.folders:
         assert (folder / "observations.jsonl").read_bytes().count(b"\n") == 12
     ran.has("=* 24 passed, 2 skipped in *")
+
+
+# As plugins do that shuffle items, or put first what failed the last time.
+REVERSED = """\
+import pytest
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    items.reverse()
+"""
+FIRST_IS_LAST = """\
+import pytest
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(items):
+    yield
+    items[:] = items[1:2] + items[3:] + [items[0], items[2]]  # of the ordinary tests, and of the trials
+"""
+
+
+@pytest.mark.parametrize("order", ["cold", "shared"])
+@pytest.mark.parametrize("conftest", [REVERSED, FIRST_IS_LAST], ids=["reversed", "first is last"])
+def test_trials_run_in_their_order_whatever_other_plugins_do_to_it(make_project, server, order, conftest):
+    project = make_project()
+    project.write("test_other.py", "def test_one():\n    pass\n\n\ndef test_two():\n    pass\n")
+    given = ["-n0", "--tokenbench-conditions=A,B2", f"--tokenbench-order={order}", "-v"]
+    found = []
+    for text in ("", conftest):
+        project.write("conftest.py", text)
+        ran = project.run(*given, server=server)
+        asked = [(one["condition"], one["question"]) for one in ran.file("observations.jsonl")]
+        others = [line.partition(" ")[0] for line in ran.lines if line.startswith("test_other.py::")]
+        found.append((asked, others))
+
+    (usual, _), (asked, others) = found
+    assert asked == usual
+    assert len(asked) == 12
+    assert others == ["test_other.py::test_two", "test_other.py::test_one"]

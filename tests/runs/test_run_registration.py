@@ -6,6 +6,8 @@ import subprocess
 import pytest
 from small_project import PASSING, QUESTIONS, STUDY, Project
 
+from pytest_tokenbench.registration import Registered, Registration
+
 
 def git(project: Project, *arguments: str) -> str:
     who = ["-c", "user.name=Someone", "-c", "user.email=someone@example.org", "-c", "commit.gpgsign=false"]
@@ -110,3 +112,12 @@ def test_repository_without_a_commit(project, server):
     ran = project.run("-n0", "-k=A-", server=server)
 
     says(ran, "not pre-registered: no git repository records when the files were fixed")
+
+
+def test_last_change_is_the_latest_in_time_whatever_offset_it_was_committed_at():
+    times = ("2026-01-02T01:00:00+09:00", "2026-01-01T20:00:00+00:00", "2026-01-01T21:00:00+02:00")
+    states = tuple(Registered(f"file {time}", "0" * 40, time, clean=True) for time in times)
+
+    assert Registration(states, "0" * 40, ()).sentence == (
+        "pre-registered: last change committed 2026-01-01T20:00:00+00:00"
+    )

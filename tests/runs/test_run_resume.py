@@ -145,15 +145,29 @@ def test_run_is_not_gone_on_with_when_something_that_counts_has_changed(half, wo
     assert len(server.chats) == 0
 
 
-def test_changed_hypothesis_is_told_and_forbids_nothing(half, workers):
+@pytest.mark.parametrize("is_finished", [False, True])
+def test_changed_hypothesis_is_told_forbids_nothing_and_is_not_pre_registered(half, workers, is_finished):
+    (folder,) = half.path.glob("reports/*/*")
+    # As if all had been committed before the run.
+    record = json.loads((folder / "run.json").read_text())
+    record["registration"] = "pre-registered: last change committed 2026-01-02T03:04:05+00:00"
+    (folder / "run.json").write_text(json.dumps(record))
     file = half.path / "test_small.py"
-    file.write_text(file.read_text().replace(">= 0.10", ">= 0.20"))
     with Server() as server:
-        ran = half.run(workers, SOME, RESUME, server=server)
+        if is_finished:
+            half.run(workers, SOME, RESUME, server=server)
+        file.write_text(file.read_text().replace(">= 0.10", ">= 0.20"))
+        ran = half.run(workers, SOME, f"{RESUME}={folder}", server=server)
+        assert len(server.chats) == 2
 
     assert ran.status == pytest.ExitCode.OK
-    assert len(server.chats) == 2
-    assert ran.count("note: the study file changed while the run lay unfinished") == 1
+    assert ran.count("note: the study file changed after the run began") == 1
+    sentence = ran.file("run.json")["registration"]
+    assert sentence.startswith("not pre-registered: the study file changed after the run began (sha256 ")
+    assert ran.file("results.json")["registration"] == sentence
+    properties = {one.name: one.value for suite in ran.junit for one in suite.properties()}
+    assert properties["tokenbench.registration"] == sentence
+    assert ran.count(f"note: {sentence}") == 1
 
 
 def test_run_is_not_gone_on_with_by_another_model_of_the_same_name(half, workers):
@@ -192,3 +206,72 @@ def test_run_is_gone_on_with_although_the_store_of_preparations_is_gone(make_pro
     assert len(asked) == 6
     assert all("How much barley" in prompt for prompt in asked)
     assert len({json.dumps(one) for one in ran.file("preparations.jsonl")}) == 4
+
+
+OTHER = STUDY.replace('"small"', '"other"').replace("test_small", "test_other")
+
+
+def test_study_without_a_run_to_go_on_with_does_not_begin_anew_since_another_has_one(half, workers):
+    half.write("test_other.py", OTHER)
+    before = {file: file.read_bytes() for file in half.path.glob("reports/*/*/*")}
+    with Server() as server:
+        ran = half.run(workers, "test_other.py", SOME, RESUME, server=server)
+
+    assert ran.status == pytest.ExitCode.USAGE_ERROR
+    assert ran.count("--tokenbench-resume: ") == ran.count("has no run of other to go on with") == 1
+    assert len(server.chats) == 0
+    assert {file: file.read_bytes() for file in half.path.glob("reports/*/*/*")} == before
+
+
+def test_study_that_begins_anew_beside_one_that_is_gone_on_with_is_told(half, workers):
+    half.write("test_other.py", OTHER)
+    with Server() as server:
+        ran = half.run(workers, SOME, RESUME, server=server)
+
+    assert ran.status == pytest.ExitCode.OK
+    assert ran.count("tokenbench: there is no run of other to go on with, which begins anew") == 1
+    assert {folder.parent.name for folder in ran.folders} == {"small", "other"}
+    assert len(ran.folders) == 2
+
+
+def test_damaged_run_of_another_study_keeps_none_from_being_gone_on_with(half, workers):
+    half.write("test_other.py", OTHER)
+    with Server() as server:
+        half.run(workers, SOME, "test_other.py", server=server)
+        (ledger,) = half.path.glob("reports/other/*/observations.jsonl")
+        ledger.write_bytes(b"damaged\n" + ledger.read_bytes())
+        ran = half.run(workers, "test_small.py", SOME, RESUME, server=server)
+        both = half.run(workers, "test_other.py", SOME, RESUME, server=server)
+
+    assert ran.status == pytest.ExitCode.OK
+    assert ran.count("10 of 12 trials are there already") == 1
+    assert both.status == pytest.ExitCode.USAGE_ERROR
+    assert both.count("observations.jsonl, line 1: ") == 1
+
+
+def test_trials_that_came_to_nothing_are_open_still_when_others_were_selected(make_project, workers):
+    project = make_project()
+    with Server(breaks=("rope walk employ",)) as server:
+        project.run(workers, "--tokenbench-conditions=A", server=server)
+    with Server() as server:
+        between = project.run(workers, "--tokenbench-conditions=B2", RESUME, server=server)
+        assert between.file("run.json")["scheduled"] == 12
+        ran = project.run(workers, SOME, RESUME, server=server)
+
+    assert ran.count("11 of 12 trials are there already") == 1
+    assert {one["status"] for one in ran.observations.values()} == {"ok"}
+
+
+def test_prices_that_are_given_when_a_run_is_gone_on_with_are_used_and_kept(half, workers):
+    prices = '[prices."{}"]\ninput = 2\ncached_input = 0.5\noutput = 10\n'
+    half.write("first.toml", prices.format("at first"))
+    half.write("later.toml", prices.format("later"))
+    (folder,) = half.path.glob("reports/*/*")
+    names = []
+    with Server() as server:
+        for given in (["--tokenbench-prices=first.toml"], ["--tokenbench-prices=later.toml"], []):
+            ran = half.run(workers, SOME, f"{RESUME}={folder}", *given, server=server)
+            names.append([one["name"] for one in ran.file("run.json")["prices"]])
+
+    assert names == [["at first"], ["later"], ["later"]]
+    assert ran.file("results.json")["costs"]

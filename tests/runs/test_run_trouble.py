@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from disturbed import measured, settled, wait_until
 from small_project import EVERY, MODEL, PASSING, STUDY, Project, Ran, Reader, Server
-from stub_ollama import StubModel
+from stub_ollama import Request, StubModel
 
 RESUME = "--tokenbench-resume"
 SOME = "--tokenbench-conditions=A,B2"
@@ -114,6 +114,53 @@ def test_five_trials_in_a_row_that_come_to_nothing_end_the_session_with_one_mess
         assert len(server.chats) == 12
     assert again.status == pytest.ExitCode.OK
     assert settled(again.file("results.json")) == settled(some.file("results.json"))
+
+
+def refusing(*words: str) -> Callable[..., Server]:
+    """A server that refuses prompts with one of these words, whatever it is asked."""
+
+    class Refusing(Server):
+        def reply(self, request: Request) -> tuple[int, Any, str | None]:
+            made = super().reply(request)
+            messages = request.body.get("messages")
+            if messages and any(word in messages[-1]["content"] for word in words):
+                return 400, {"error": "this prompt is against the rules"}, None
+            return made
+
+    return Refusing
+
+
+def test_prompts_that_are_refused_for_what_they_hold_do_not_end_the_session(make_project, workers):
+    project = make_project()
+    # In shared order, all six of them follow each other.
+    given = [workers, SOME, "--tokenbench-order=shared"]
+    with refusing("barley was ground?", "the miller?", "did the mill have?")() as server:
+        resume = f"{RESUME}={project.run(*given, '-k', 'kell', server=server).folder}"
+        ran = project.run(*given, resume, server=server)
+        asked = len(server.chats)
+        again = project.run(*given, resume, server=server)
+        assert len(server.chats) == asked + 6
+
+    assert ran.status == again.status == pytest.ExitCode.TESTS_FAILED
+    assert ran.file("run.json")["finished"] is not None
+    assert len(ran.observations) == 12
+    assert [one["error_kind"] for one in errors(ran)] == ["refused"] * 6
+
+
+def test_server_that_refuses_whatever_it_is_asked_ends_the_session(make_project, workers):
+    with refusing("Question: ")() as server:
+        ran = make_project().run(workers, SOME, server=server)
+
+    assert ran.status == pytest.ExitCode.INTERRUPTED
+    assert ran.count("5 trials in a row came to nothing, the last with refused: ") == 1
+
+
+def test_preparations_that_repeat_themselves_do_not_keep_a_run_from_beginning(make_project, workers):
+    with Server(faults=lambda turn: "gave_up" if turn < 4 else None) as server:
+        ran = make_project().run(workers, "--tokenbench-conditions=A,C,D10", server=server)
+
+    assert len(ran.observations) == 18
+    assert Counter(one["status"] for one in ran.observations.values()) == {"ok": 6, "construction_failed": 12}
 
 
 def in_mid_run(server: Server, change: Callable[[Server], None]) -> None:
