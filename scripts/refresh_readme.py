@@ -1,17 +1,19 @@
-"""Puts the real option texts into README.md. Run it after an option has changed; a test compares.
+"""Puts into README.md the option texts and the table of the published run. Run it after a change; a test compares.
 
 Run: python scripts/refresh_readme.py
 """
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-README = Path(__file__).resolve().parents[1] / "README.md"
-_BLOCK = re.compile(r"(<!-- options -->\n```\n).*?(```\n<!-- /options -->)", re.DOTALL)
+_ROOT = Path(__file__).resolve().parents[1]
+README = _ROOT / "README.md"
+_BLOCK = re.compile(r"(<!-- (\w+) -->\n```(?:text)?\n).*?(```\n<!-- /\2 -->)", re.DOTALL)
 
 
 def options() -> str:
@@ -29,9 +31,28 @@ def options() -> str:
     return group.split("\n\n", 1)[0] + "\n"
 
 
+def published() -> str:
+    """What `tokenbench report` prints of the published run of the protocol, in an 80-column terminal."""
+    page = (_ROOT / "reports" / "README.md").read_text(encoding="utf-8")
+    (name,) = re.findall(r"\]\((protocol/[\w-]+)\)", page)
+    run = _ROOT / "reports" / name
+    with tempfile.TemporaryDirectory() as folder:
+        # A copy, since the command rewrites the reports.
+        copy = shutil.copytree(run, Path(folder, run.name))
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest_tokenbench.cli", "report", str(copy)],
+            capture_output=True,
+            text=True,
+            check=True,
+            env=os.environ | {"COLUMNS": "80"},
+        )
+    return done.stdout.rsplit("rewrote ", 1)[0]
+
+
 def refreshed(text: str) -> str:
-    """The README with the present option texts."""
-    return _BLOCK.sub(lambda match: match[1] + options() + match[2], text)
+    """The README with the present texts."""
+    made = {"options": options, "published": published}
+    return _BLOCK.sub(lambda match: match[1] + made[match[2]]() + match[3], text)
 
 
 if __name__ == "__main__":
