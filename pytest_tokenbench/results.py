@@ -98,8 +98,8 @@ class Results:
     every condition and measure (protocol, Analysis). Measures: see `MEASURES`. Only trials that ended well count,
     unless `counting` says otherwise. Repeats are averaged within their question, which stays what is resampled; one of
     them that is missing is a missing trial. `evidence` has what hypotheses asked for, `in_doubt` by condition how many
-    trials of which questions are missing that could have changed it. The order of `observations` does not matter. `beside` are columns of whoever
-    asks for them to be `resampled`, by the same draws.
+    trials of which questions are missing that could have changed it. The order of `observations` does not matter.
+    `beside` are columns of whoever asks for them to be `resampled`, by the same draws.
     """
 
     def __init__(
