@@ -14,6 +14,7 @@ from pathlib import Path
 
 from pytest_tokenbench.models import cache_note, open_model, weights
 from pytest_tokenbench.models.base import (
+    MalformedReplyError,
     Model,
     ModelError,
     ModelMissingError,
@@ -311,6 +312,9 @@ def _limit(model: Model, info: ModelInfo, patience: float) -> Finding:
     except TimedOutError:
         doubt = "a prompt beyond the window was not refused"
         return _warning(what, f"{doubt} within {patience:.0f} s; the server may be reading a part of it")
+    except MalformedReplyError as error:
+        doubt = f"a prompt beyond the window was not refused ({_told(error)})"
+        return _fault(what, f"{doubt}: the server may cut prompts unseen; use another")
     except ModelError as error:
         return _fault(what, f"a prompt beyond the window was not refused as such ({_told(error)})")
     how = "and how much of it was read is not told: the server may cut prompts unseen; use another"
