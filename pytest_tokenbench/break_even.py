@@ -46,11 +46,8 @@ class Building:
             Unavailable: Nothing was, or how many tokens that took is not known.
         """
         usable = {name: one for name, one in built.items() if one.failure is None}
-        for one in usable.values():
-            if one.input_tokens is None or one.output_tokens is None:
-                raise Unavailable(f"the preparation of {one.document} has no token counts")
         asked = Counter(question.document for question in questions)
-        tokens = {name: (one.input_tokens or 0) + (one.output_tokens or 0) for name, one in usable.items()}
+        tokens = {name: sum(counts_of(one)) for name, one in usable.items()}
         known = [question.document in tokens for question in questions]
         if not any(known):
             raise Unavailable("nothing was prepared")
@@ -76,6 +73,17 @@ class Building:
     @property
     def _n(self) -> int:
         return int(np.count_nonzero(~np.isnan(self.spread)))
+
+
+def counts_of(one: Preparation) -> tuple[int, int]:
+    """The tokens that a preparation read and wrote.
+
+    Raises:
+        Unavailable: They are not known.
+    """
+    if one.input_tokens is None or one.output_tokens is None:
+        raise Unavailable(f"the preparation of {one.document} has no token counts")
+    return one.input_tokens, one.output_tokens
 
 
 # By condition what it built, None where it builds nothing.

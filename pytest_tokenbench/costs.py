@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pytest_tokenbench.break_even import counts_of
 from pytest_tokenbench.prices import Price
 from pytest_tokenbench.records import Preparation, Question, Status
 from pytest_tokenbench.results import Results, Unavailable
@@ -83,11 +84,10 @@ def _preparation(price: Price, prepared: Sequence[Preparation] | None, questions
         raise Unavailable("nothing was prepared")
     total = 0.0
     for one in prepared:
-        if one.input_tokens is None or one.output_tokens is None:
-            raise Unavailable(f"the preparation of {one.document} has no token counts")
+        read, written = counts_of(one)
         # Of several calls only the sum is known; what fits the base prices as a whole does so in parts.
-        check_tier(price, one.input_tokens, f"the {one.recipe} of {one.document}")
-        total += one.input_tokens * price.input + one.output_tokens * price.output
+        check_tier(price, read, f"the {one.recipe} of {one.document}")
+        total += read * price.input + written * price.output
     per_document = total / len(prepared) / MILLION
     documents = len({question.document for question in questions})
     return {"per_document": per_document, "per_question": per_document * documents / len(questions)}
@@ -104,8 +104,9 @@ def _with_prompt_caching(price: Price, results: Results) -> Json:
         saved = (questions - 1) x prefix x (input rate - cached rate)
 
     The questions are all that the study has of the document; one whose trial is missing is taken to cost what the
-    others do, since the more there are the less each of them costs. So the prefix is taken a little too long (by the tokens that the shortest question has beyond its words, and those
-    of the chat template after it), and the cost comes out a little too low: in favour of the baseline.
+    others do, since the more there are the less each of them costs. So the prefix is taken a little too long (by the
+    tokens that the shortest question has beyond its words, and those of the chat template after it), and the cost comes
+    out a little too low: in favour of the baseline.
     """
     if price.cached_input is None:
         raise Unavailable(f"no price for cached input is published ({price.source})")

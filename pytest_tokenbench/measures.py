@@ -8,6 +8,8 @@ from operator import attrgetter
 from pytest_tokenbench.records import Observation
 
 COLD_SHARE = 0.05
+# A share this near to its worse end has no room to become much worse.
+LITTLE_ROOM = 0.1
 
 
 class Scope(Enum):

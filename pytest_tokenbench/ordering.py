@@ -23,21 +23,17 @@ def put_in_order(items: list[pytest.Item], trials: Callable[[Study, Path], Seque
 
     Other plugins shuffle items, or put first what failed; but in which order hosts are asked is what cold and shared mean.
     """
-    places: dict[int, list[int]] = {}
+    held: dict[int, list[tuple[int, int]]] = {}
     ranks: dict[int, dict[TrialKey, int]] = {}
     for place, item in enumerate(items):
         found = trial_of(item)
         if found is not None:
-            study, _ = found
-            places.setdefault(id(study), []).append(place)
+            study, key = found
             if id(study) not in ranks:
                 ranks[id(study)] = {key: rank for rank, key in enumerate(trials(study, item.path))}
-    for study_id, held in places.items():
-        ranked = [(_rank(items[place], ranks[study_id]), items[place]) for place in held]
-        for place, (_, item) in zip(held, sorted(ranked, key=lambda one: one[0]), strict=True):
+            its = ranks[id(study)]
+            held.setdefault(id(study), []).append((its.get(key, len(its)), place))
+    for its_places in held.values():
+        ordered = [items[place] for _, place in sorted(its_places)]
+        for (_, place), item in zip(its_places, ordered, strict=True):
             items[place] = item
-
-
-def _rank(item: pytest.Item, ranks: dict[TrialKey, int]) -> int:
-    found = trial_of(item)
-    return ranks.get(found[1], len(ranks)) if found is not None else len(ranks)

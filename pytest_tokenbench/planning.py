@@ -25,7 +25,7 @@ from pytest_tokenbench.settings import Settings
 
 MILLION = 1_000_000
 # Stands for a trial's own, which is as long.
-_NONCE = "[3f9a07c1]\n"
+_NONCE = "3f9a07c1"
 # What a recipe is told in place of a reply, so that it asks for all that it would ask for.
 _REPLY = "The text says so."
 
@@ -311,7 +311,7 @@ def _prompt(loaded: Loaded, key: TrialKey, made: Preparation | None) -> str:
     question = loaded.questions[key.question]
     context = loaded.conditions[key.condition].context(question, loaded.documents[question.document], made)
     prompt = prompting.fill(loaded.study.prompt, context=context.text, question=question.question)
-    return _NONCE + prompt if loaded.layout.nonce else prompt
+    return prompting.after(_NONCE, prompt) if loaded.layout.nonce else prompt
 
 
 # Preparations

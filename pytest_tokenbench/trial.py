@@ -69,7 +69,7 @@ def observe(case: Case, model: Patient) -> Observation:
     context = case.condition.context(case.question, case.document, case.preparation)
     prompt = prompting.fill(case.prompt, context=context.text, question=case.question.question)
     if case.nonce is not None:
-        prompt = f"[{case.nonce}]\n{prompt}"
+        prompt = prompting.after(case.nonce, prompt)
     asked = replace(
         blank,
         context_words=word_count(context.text),

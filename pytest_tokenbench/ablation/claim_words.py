@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from pytest_tokenbench.measures import LITTLE_ROOM
+
 NO_STRESS = "the set has no stress cases, so that nothing was cleared on them"
 QUICK_STRESS = "a quick look asks no stress cases, so that nothing was cleared on them"
 NO_SHARES = "the shares that its slices have in production are not given, so that how far it stands for it is not known"
-# Below this share of right cases hardly anything can be lost.
-_LITTLE_ROOM = 0.1
 BESIDE_SLICES = "nothing is known of what production asks beside these slices"
 
 
@@ -75,7 +75,7 @@ def notes(*, blocks: Blocks, baseline: float, production: str | None, holds: boo
 
 def no_room(base: float) -> str | None:
     """What findings are worth where few cases are right with every block, None where there are enough."""
-    if base >= _LITTLE_ROOM:
+    if base >= LITTLE_ROOM:
         return None
     share = f"{100 * base:.1f}"
     return (

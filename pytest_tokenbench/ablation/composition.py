@@ -84,12 +84,13 @@ def can_be_cut(results: Measured, arm: str) -> bool:
 
 def stand_ins(results: Measured) -> tuple[str, ...]:
     """The needed blocks whose units could be cut one by one: they stand in for one another, so that none is proposed."""
-    return tuple(
-        plan.name
-        for plan in results.ablation.blocks
-        if results.ruled(results.without(plan.name)).finding is Finding.NEEDED
-        and _stand_in(results, plan, *_within_block(results, plan))
-    )
+    return tuple(plan.name for plan in results.ablation.blocks if units_stand_in(results, plan))
+
+
+def units_stand_in(results: Measured, plan: BlockPlan) -> bool:
+    """Whether a block is one of `stand_ins`."""
+    is_needed = results.ruled(results.without(plan.name)).finding is Finding.NEEDED
+    return is_needed and _stand_in(results, plan, *_within_block(results, plan))
 
 
 def _units_to_cut(results: Measured, plan: BlockPlan) -> list[str]:

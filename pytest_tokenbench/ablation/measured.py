@@ -309,14 +309,14 @@ class Measured(Results):
 
     def is_clear_of_stress(self, arm: str) -> bool | None:
         """Whether the drop on the stress cases is below the threshold, None where that cannot be told."""
-        return self._on_stress(arm)[0]
+        return self.on_stress(arm)[0]
 
     def why_stress_is_open(self, arm: str) -> str | None:
         """Why it cannot be told of an arm whether it clears the stress cases, None where it can or there are none."""
-        return self._on_stress(arm)[1]
+        return self.on_stress(arm)[1]
 
-    def _on_stress(self, arm: str) -> tuple[bool | None, str | None]:
-        """Whether an arm clears the stress cases, or why that is not known."""
+    def on_stress(self, arm: str) -> tuple[bool | None, str | None]:
+        """Both at once: whether an arm clears the stress cases, and why that is not known."""
         if self.stress is None:
             return None, None
         stress = self.stress

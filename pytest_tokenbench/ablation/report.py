@@ -72,7 +72,7 @@ def _block(plan: BlockPlan, results: Measured) -> Json:
         "units": [_unit(one, results) for one in _asked(plan, ArmKind.UNIT, results)],
         "ranks": [_rank(one, results) for one in _asked(plan, ArmKind.UP_TO, results)],
         "not_decomposed": _not_decomposed(plan, results),
-        "units_stand_in": plan.name in composition.stand_ins(results),
+        "units_stand_in": composition.units_stand_in(results, plan),
     }
 
 
@@ -109,10 +109,11 @@ def _on_stress(arm: str, results: Measured) -> Json:
     """What comes out on the stress cases; `stress_note` says why it is not known whether they are cleared."""
     stress = results.stress
     none = {"unavailable": results.why_no_stress}
+    clears, note = results.on_stress(arm)
     return {
         "stress_drop": none if stress is None else figure(lambda: stress.drop_of(arm)),
-        "clears_stress": results.is_clear_of_stress(arm),
-        "stress_note": results.why_stress_is_open(arm),
+        "clears_stress": clears,
+        "stress_note": note,
     }
 
 

@@ -81,11 +81,9 @@ class AblationResults(Measured):
         arm = self._arm(block)
         if self.stress is None:
             raise Unavailable(self.why_no_stress)
-        found = self.is_clear_of_stress(arm)
+        found, why_open = self.on_stress(arm)
         if found is None:
-            raise Unavailable(
-                f"whether {arm} clears the stress cases is not known: {self.why_stress_is_open(arm)}"
-            )
+            raise Unavailable(f"whether {arm} clears the stress cases is not known: {why_open}")
         self._told(f"drop under {arm} on the stress cases", self.stress.drop_of(arm))
         self._compared(Bound("estimate", "<", self.ablation.threshold))
         return found

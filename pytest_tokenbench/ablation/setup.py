@@ -132,9 +132,9 @@ def _failures(results: AblationResults, composed: str) -> Iterator[str]:
         undecided = together.open_in_production(results, composed)
         if undecided is not None:
             yield f"in the run this cut {undecided}"
-    if results.is_clear_of_stress(composed) is False:
+    clears, why = results.on_stress(composed)
+    if clears is False:
         yield "in the run this cut failed on the stress cases"
-    why = results.why_stress_is_open(composed)
     if why is not None:
         yield f"in the run it is not known of this cut whether it clears the stress cases: {why}"
 

@@ -42,11 +42,11 @@ def of(results: Measured) -> Together:
     except Unavailable as reason:
         found = Ruled(Finding.NOT_MEASURED, str(reason))
         return Together((), found, None, None, f"not checked: {reason}", ())
-    found, clears = results.ruled(arm), results.is_clear_of_stress(arm)
+    found, (clears, why_open) = results.ruled(arm), results.on_stress(arm)
     back = _removable_alone(results, left_out)
     if found.finding is Finding.NOT_MEASURED:
         return Together(left_out, found, clears, None, f"not checked: {found.reason}", back)
-    against = _against(results, arm, found, clears)
+    against = _against(results, arm, found, clears, why_open)
     if against is not None:
         why, is_known = against
         note = f"does not hold: {why}"
@@ -65,15 +65,19 @@ def _removable_alone(results: Measured, left_out: tuple[str, ...]) -> tuple[str,
     )
 
 
-def _against(results: Measured, arm: str, found: Ruled, clears: bool | None) -> tuple[str, bool] | None:
-    """Why the composed arm does not hold, and whether that is known of it; None where it holds."""
+def _against(
+    results: Measured, arm: str, found: Ruled, clears: bool | None, why_open: str | None
+) -> tuple[str, bool] | None:
+    """Why the composed arm does not hold, and whether that is known of it; None where it holds.
+
+    `clears` and `why_open` are what came out on the stress cases.
+    """
     if found.finding is not Finding.REMOVABLE:
         return f"the composed arm {stages.came_out(found.finding)}; {found.reason}", True
     if results.stress is not None and not clears:
         if clears is False:
             return "the composed arm does not clear the stress cases", True
-        why = results.why_stress_is_open(arm)
-        return f"the composed arm is not known to clear the stress cases: {why}", False
+        return f"the composed arm is not known to clear the stress cases: {why_open}", False
     in_production = against_in_production(results, arm)
     if in_production is None:
         return None

@@ -36,6 +36,10 @@ Json = dict[str, Any]
 
 def results_of(run: Run) -> Results:
     """The estimates over a run's trials; those of an ablation over its main cases, with the stress cases apart."""
+    return _results(run, _buildings(run))
+
+
+def _results(run: Run, buildings: break_even.Buildings) -> Results:
     record = run.record
     if record.ablation is not None:
         return AblationResults.of(
@@ -47,7 +51,7 @@ def results_of(run: Run) -> Results:
         record.baseline,
         run.observations,
         record.repeats,
-        beside=break_even.columns(_buildings(run)),
+        beside=break_even.columns(buildings),
     )
 
 
@@ -58,12 +62,12 @@ def build(run: Run) -> Json:
     `{"unavailable": reason}`. How the run went stands apart in `course`.
     """
     record = run.record
-    results = results_of(run)
+    buildings = _buildings(run)
+    results = _results(run, buildings)
     trials: dict[str, list[Observation]] = {name: [] for name in record.conditions}
     for seen in results.observations:
         if seen.status is Status.OK:
             trials[seen.condition].append(seen)
-    buildings = _buildings(run)
     conditions = {name: _condition(name, trials[name], results, run, buildings) for name in record.conditions}
     document: Json = {
         "format": FORMAT,

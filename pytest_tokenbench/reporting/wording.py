@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pytest_tokenbench.figures import is_unvaried
+from pytest_tokenbench.measures import LITTLE_ROOM
 
 Json = Mapping[str, Any]
 QUICK_NOTICE = "QUICK look: shortened documents (at most four), few questions; not the protocol, its verdicts prove nothing"
@@ -16,8 +17,6 @@ _UNVARIED = (
     "! marks what did not vary in this sample, which is not certainty: the interval of a drop is then what so many cases "
     "without a change allow"
 )
-# A share this near to its worse end has no room to become much worse.
-_NO_ROOM = 0.1
 _NONE = "-"
 _NEEDLESS = "not_needed"
 _NAMED = 8
@@ -262,7 +261,7 @@ def _room_notes(document: Json) -> list[str]:
     found = []
     name, conditions = document["baseline"], document["conditions"]
     accuracy = conditions[name]["measures"]["accuracy"] if name in conditions else {}
-    if accuracy.get("estimate", 1) < _NO_ROOM:
+    if accuracy.get("estimate", 1) < LITTLE_ROOM:
         found.append(
             f"{name} is right on {share(accuracy)} of the questions: no condition can lose more points than that, so "
             "that little is lost shows nothing"
@@ -270,7 +269,7 @@ def _room_notes(document: Json) -> list[str]:
     at_the_end = [
         one
         for one, made in conditions.items()
-        if made["measures"]["made_up"].get("estimate", 0) > 1 - _NO_ROOM
+        if made["measures"]["made_up"].get("estimate", 0) > 1 - LITTLE_ROOM
     ]
     if at_the_end:
         found.append(
