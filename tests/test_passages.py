@@ -1,6 +1,5 @@
 """Sentences, chunks and sections: nothing is lost, cuts fall where they may, odd documents come through."""
 
-import time
 from itertools import pairwise
 
 import pytest
@@ -72,18 +71,17 @@ class TestSentences:
         assert all(one == one.strip() and one for one in found)
 
     @pytest.mark.parametrize(
-        "paragraph",
+        ("paragraph", "count"),
         [
-            pytest.param("\u6f22" * 30_000 + "! A", id="one word of 30,000 signs"),
-            pytest.param("Saying no. 5 again. " * 20_000, id="400,000 signs"),
-            pytest.param("Mr. " * 40_000 + "X", id="abbreviations only"),
+            pytest.param("\u6f22" * 30_000 + "! A", 2, id="one word of 30,000 signs"),
+            pytest.param("Saying no. 5 again. " * 20_000, 20_000, id="400,000 signs"),
+            pytest.param("Mr. " * 40_000 + "X", 1, id="abbreviations only"),
         ],
     )
-    def test_time_grows_with_the_length_only(self, paragraph):
-        start = time.perf_counter()
-        passages.sentences(paragraph)
-        # A minute and more where each break looks at all that came before it or comes after.
-        assert time.perf_counter() - start < 5
+    def test_the_longest_paragraphs_are_cut_where_short_ones_are(self, paragraph, count):
+        found = passages.sentences(paragraph)
+        assert len(found) == count
+        assert "".join("".join(found).split()) == "".join(paragraph.split())
 
 
 @st.composite
