@@ -4,33 +4,30 @@ from collections import Counter
 from typing import Any
 
 from pytest_tokenbench.records import Observation, Status
-from pytest_tokenbench.results import Results
 from pytest_tokenbench.run_folder import Run
 
 Json = dict[str, Any]
 
 
-def build(run: Run, results: Results) -> Json:
-    """The course of a run as plain JSON values, what did not happen left empty."""
+def build(run: Run) -> Json:
+    """The course of a run as plain JSON values, of all its trials; what did not happen left empty."""
     trials: dict[str, list[Observation]] = {name: [] for name in run.record.conditions}
-    for seen in results.observations:
+    for seen in run.observations:
         trials[seen.condition].append(seen)
     retried = {name: _retried(its) for name, its in trials.items()}
     errors = {name: _errors(its) for name, its in trials.items()}
     return {
         "doubts": list(run.record.doubts),
-        "resumed": [_resumed(time, results) for time in run.record.resumed],
+        "resumed": [_resumed(time, run) for time in run.record.resumed],
         "retried": {name: made for name, made in retried.items() if made["trials"]},
         "errors": {name: made for name, made in errors.items() if made},
         "torn_lines": len(run.torn),
     }
 
 
-def _resumed(time: str, results: Results) -> Json:
+def _resumed(time: str, run: Run) -> Json:
     """Times are ISO 8601 in UTC, which sort as text."""
-    reused = [
-        seen for seen in results.observations if seen.status is not Status.ERROR and seen.started < time
-    ]
+    reused = [seen for seen in run.observations if seen.status is not Status.ERROR and seen.started < time]
     return {"time": time, "reused": len(reused)}
 
 

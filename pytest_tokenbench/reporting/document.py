@@ -86,7 +86,7 @@ def build(run: Run) -> Json:
         "finished": record.finished is not None,
         "conditions": conditions,
         "hypotheses": [_verdict(verdict) for verdict in hypotheses.standing(run)],
-        "course": course.build(run, results),
+        "course": course.build(run),
     }
     if isinstance(results, AblationResults) and record.ablation is not None:
         document["ablation"] = report.build(record.ablation, results)

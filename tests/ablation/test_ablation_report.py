@@ -6,6 +6,9 @@ import made_ablation as made
 import pytest
 
 from pytest_tokenbench.ablation import report
+from pytest_tokenbench.records import Status
+from pytest_tokenbench.reporting import document
+from pytest_tokenbench.run_folder import Run
 
 PLAN = made.ablation()
 WHOLE = report.build(PLAN, made.run(PLAN))
@@ -273,3 +276,16 @@ class TestWhereTrialsLack:
 
 def stage_0(is_right):
     return lambda _case, arm: None if arm.stage else is_right(arm)
+
+
+def test_how_a_run_went_is_told_of_the_stress_slice_too():
+    case = made.STRESS[0]
+    seen = [
+        made.observation(case, "base"),
+        made.observation(case, "no-tail", Status.ERROR),
+        made.observation(made.MAIN[0], "base"),
+    ]
+    resumed = ("2026-11-30T06:00:00+00:00",)
+    course = document.build(Run(made.record(PLAN, ablation=PLAN, resumed=resumed), tuple(seen), ()))["course"]
+    assert course["resumed"] == [{"time": resumed[0], "reused": 2}]
+    assert {arm: [one["trials"] for one in its] for arm, its in course["errors"].items()} == {"no-tail": [1]}
