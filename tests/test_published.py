@@ -33,8 +33,8 @@ def folder(request):
 def again(folder, tmp_path):
     """The run once more, all that can be computed from its ledger removed and made anew."""
     copy = Path(shutil.copytree(folder, tmp_path / folder.name))
-    for name in ("results.json", "report.md", "report.html"):
-        (copy / name).unlink()
+    for name in ("results.json", "report.md", "report.html", "claim.json"):
+        (copy / name).unlink(missing_ok=True)
     subprocess.run([sys.executable, "-m", "pytest_tokenbench.cli", "report", str(copy)], check=True)
     return copy
 
@@ -53,6 +53,15 @@ def test_results_and_report_are_those_that_its_ledger_gives(folder, again):
     assert made == near(kept)
     texts = [(one / "report.md").read_text(encoding="utf-8") for one in (again, folder)]
     assert texts[0] == texts[1], "run tokenbench report on it"
+
+
+def test_the_claims_are_those_that_the_ledger_of_the_blocks_supports(folder, again):
+    made, kept = (
+        json.loads(file.read_text(encoding="utf-8")) if file.exists() else None
+        for file in (again / "claim.json", folder / "claim.json")
+    )
+    assert made == near(kept)
+    assert bool(made) == (folder.parent.name == "needed-context")
 
 
 def test_it_came_to_its_end_registered_before_and_measured_every_trial(folder):

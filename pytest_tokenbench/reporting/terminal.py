@@ -58,7 +58,7 @@ def _cells(document: Json, name: Callable[[str], str]) -> tuple[list[str], list[
     chosen = columns(document, name(document["baseline"]))
     rows = [
         [name(condition), *(cell(made) for _, cell in chosen)]
-        for condition, made in document["conditions"].items()
+        for condition, made in wording.asked(document).items()
     ]
     return ["", *(heading for heading, _ in chosen)], rows
 

@@ -198,6 +198,13 @@ def _named(names: Sequence[str], document: Json) -> str:
     return f"{', '.join(names[:_NAMED])} and {len(names) - _NAMED} more"
 
 
+def asked(document: Json) -> dict[str, Json]:
+    """The conditions without those of which earlier trials made every trial needless: they have no figures."""
+    return {
+        name: made for name, made in document["conditions"].items() if set(made["statuses"]) != {_NEEDLESS}
+    }
+
+
 def _needless_notes(document: Json) -> list[str]:
     needless = [name for name, made in document["conditions"].items() if _NEEDLESS in made["statuses"]]
     return (

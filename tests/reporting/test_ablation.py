@@ -481,6 +481,13 @@ class TestNotes:
         assert "not asked, since earlier trials made that needless: examples-1" in notes
         assert not any("missing" in note for note in notes)
 
+    def test_an_arm_that_was_not_asked_has_no_line_of_figures(self):
+        names = [
+            line.split("|")[1].strip() for line in report(made_findings.built()).splitlines() if "|" in line
+        ]
+        assert "passages-to-1" in names
+        assert "examples-1" not in names
+
     def test_a_trial_that_failed_is(self):
         run = made_findings.run()
         first, *rest = run.observations

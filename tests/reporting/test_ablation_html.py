@@ -88,6 +88,12 @@ class TestPage:
         )
         assert set(names) == {"base", "composed", *(f"no-{one['name']}" for one in made_findings.BLOCKS)}
 
+    def test_an_arm_that_was_not_asked_has_no_line_of_figures_and_no_pairs(self, whole):
+        section = whole.split('<section id="conditions">')[1].split("</section>")[0]
+        assert "<b>passages-to-1</b>" in section
+        assert "examples-1" not in section
+        assert "made that needless: examples-1" in whole
+
     def test_limits_are_those_of_a_set_of_cases(self, whole):
         text = Parsed(whole).text
         assert "What is removable on this set may be needed for what the set does not ask" in text

@@ -572,13 +572,13 @@ class TestTrials:
             for name, its in rights.items()
             for one, right in zip(question, its, strict=True)
         )
-        (found,) = trials.disagreements(replace(made_runs.run(), observations=seen))
+        (found,) = trials.disagreements(replace(made_runs.run(), observations=seen), ("A", "C"))
         assert (found.condition, found.lost, found.won, found.pairs) == ("C", 2, 1, 4)
 
     def test_a_trial_without_its_pair_does_not_disagree(self):
         seen = scripted.observation(made_runs.QUESTIONS[0], "C", right=False)
         lost = scripted.observation(made_runs.QUESTIONS[0], "A", status=Status.ERROR)
-        (found,) = trials.disagreements(replace(made_runs.run(), observations=(seen, lost)))
+        (found,) = trials.disagreements(replace(made_runs.run(), observations=(seen, lost)), ("A", "C"))
         assert (found.lost, found.won, found.pairs) == (0, 0, 0)
 
 

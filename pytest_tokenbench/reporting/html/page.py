@@ -59,7 +59,7 @@ def render(document: Json, run: Run, contexts: Mapping[str, str]) -> str:
         notices=wording.notices(document),
         cards=verdicts.cards(document),
         tables=[_conditions(document), *_costs(document)],
-        disagreements=trials.disagreements(run),
+        disagreements=trials.disagreements(run, wording.asked(document)),
         choices=_choices(run),
         **(_of_arms if "ablation" in document else _of_conditions)(document, results),
         groups=facts.groups(run.record),
@@ -128,7 +128,7 @@ def packed(value: Any) -> str:
 def _conditions(document: Json) -> Table:
     columns = terminal.columns(document, wording.one_line(document["baseline"]))
     rows = tuple(
-        (name, *(shown(cell(made)) for _, cell in columns)) for name, made in document["conditions"].items()
+        (name, *(shown(cell(made)) for _, cell in columns)) for name, made in wording.asked(document).items()
     )
     what = "arm" if "ablation" in document else "condition"
     return Table(f"Each {what}'s figures", (what, *(heading for heading, _ in columns)), rows)

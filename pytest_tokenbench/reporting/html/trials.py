@@ -1,7 +1,7 @@
 """Every trial as data for the page's script, each text once; and the pairs of trials that a click finds."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -161,11 +161,11 @@ def _question(question: Question) -> Json:
     }
 
 
-def disagreements(run: Run) -> list[Disagreement]:
-    """For each condition but the baseline, in how many pairs of trials only one of the two was right."""
+def disagreements(run: Run, conditions: Iterable[str]) -> list[Disagreement]:
+    """For each of the conditions but the baseline, in how many pairs of trials only one of the two was right."""
     outcomes = {seen.key: seen.outcome for seen in run.observations}
     found = []
-    for name in run.record.conditions:
+    for name in conditions:
         if name == run.record.baseline:
             continue
         pairs = Counter(
