@@ -99,7 +99,7 @@ def add(parser: pytest.Parser) -> None:
     option(
         "compare",
         "Compare with this earlier run of the study when the last trial is in; also writes compare.md, "
-        "compare.html and compare.json into the run folder.",
+        "compare.json and, where pages are, compare.html into the run folder.",
         metavar="RUN",
     )
     option(

@@ -142,9 +142,10 @@ def _merge(options: argparse.Namespace) -> int:
     resume = f"pytest --tokenbench-resume={folder}, with the options of these runs,"
     if joined.missing:
         print(
-            f"missing: {', '.join(map(run_folder.printable, joined.missing))}; {resume} asks them and gives the verdicts"
+            f"no verdicts, missing: {', '.join(map(run_folder.printable, joined.missing))}; {resume} asks them and gives the verdicts",
+            file=sys.stderr,
         )
-        return 0
+        return DIFFERENCE
     name = run_folder.printable(record.study_file)
     reason = f"{name} does not stand in {Path.cwd()} or above it as it was in these runs, and apart from them"
     print(f"no verdicts: {reason}; name it with --study, or {resume} gives them", file=sys.stderr)

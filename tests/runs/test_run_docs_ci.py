@@ -123,8 +123,7 @@ def test_sharded_github_jobs_give_the_whole_without_a_model(make, jobs):
             shard = [line.replace("${{ matrix.number }}", str(number)) for line in steps(made["shard"])]
             assert typed(project, server, shard).status == 0
             # As the artifact of this name is laid out when it is downloaded.
-            (project.path / "reports").rename(project.path / "kept")
-            shutil.move(project.path / "kept", project.path / "shards" / f"shard-{number}")
+            shutil.move(project.path / "shard", project.path / "shards" / f"shard-{number}")
         assert server.preparations == built, "every shard has those of the first job"
     summary = project.path / "summary.md"
     merged = typed(

@@ -51,8 +51,8 @@ tokenbench: token cost and accuracy studies:
                         joins the parts.
   --tokenbench-compare=RUN
                         Compare with this earlier run of the study when the last
-                        trial is in; also writes compare.md, compare.html and
-                        compare.json into the run folder.
+                        trial is in; also writes compare.md, compare.json and,
+                        where pages are, compare.html into the run folder.
   --tokenbench-compare-fail=GATE
                         Fail the session where a condition lost more since that
                         run, beyond noise: accuracy:D25:3 is 3 points. May be

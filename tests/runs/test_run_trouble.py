@@ -155,6 +155,23 @@ def test_server_that_refuses_whatever_it_is_asked_ends_the_session(make_project,
     assert ran.count("5 trials in a row came to nothing, the last with refused: ") == 1
 
 
+def test_three_preparations_in_a_row_that_come_to_nothing_end_the_session_before_the_first_trial(
+    make_project, workers
+):
+    given = [workers, "--tokenbench-conditions=A,C,D10"]
+    project = make_project(study=STUDY + PASSING)
+    with Server(breaks=("Text:\n",)) as server:
+        ran = project.run(*given, server=server)
+    assert ran.status == pytest.ExitCode.USAGE_ERROR
+    assert ran.count("3 preparations in a row came to nothing, the last with crashed: ") == 1
+    assert not ran.observations
+
+    with Server() as server:
+        again = project.run(*given, RESUME, server=server)
+    assert again.status == pytest.ExitCode.OK
+    assert again.file("run.json")["finished"] is not None
+
+
 def test_preparations_that_repeat_themselves_do_not_keep_a_run_from_beginning(make_project, workers):
     with Server(faults=lambda turn: "gave_up" if turn < 4 else None) as server:
         ran = make_project().run(workers, "--tokenbench-conditions=A,C,D10", server=server)
