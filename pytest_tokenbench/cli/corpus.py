@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pytest_tokenbench.cli.status import FAULT
 from pytest_tokenbench.corpus import adding, entries, manifest, questions, verify
-from pytest_tokenbench.corpus.faults import few
+from pytest_tokenbench.corpus.faults import Fault, few
 from pytest_tokenbench.corpus.questions import Sampling
 
 if TYPE_CHECKING:
@@ -68,6 +68,13 @@ def _verify(options: argparse.Namespace) -> int:
         return FAULT
     how = "; not pinned, which `tokenbench corpus pin` does" if unpinned else ""
     print(f"checked {material}: no fault{how}")
+    listed = {one.file for one in material.manifest.documents}
+    sentence = "is no document of this corpus; `tokenbench corpus add` makes it one"
+    others = [
+        Fault(f"{options.corpus.name}/{name}", "", sentence)
+        for name in entries.passed_over(options.corpus, listed)
+    ]
+    print(*few(others), sep="\n", end="\n" if others else "")
     return 0
 
 

@@ -1,7 +1,7 @@
 """The manifest's entries for texts: of a folder that has no manifest yet, and of a document that is added."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +23,24 @@ def is_bare(folder: Path, manifest: str) -> bool:
 
 def candidates(folder: Path) -> list[Path]:
     """The files of a folder without a manifest that may be documents: those in `articles/` if that is there."""
+    return [path for path in _files(folder) if not _NO_DOCUMENT.match(path.name)]
+
+
+def passed_over(folder: Path, listed: Collection[str]) -> list[str]:
+    """The texts that stand among those of the documents and are none, with their paths from the folder.
+
+    Either the folder's manifest does not have them, or their names begin as that of what comes along with documents; a
+    plain README is meant to be none. `listed` has the paths of the documents.
+    """
+    texts = [path for path in _files(folder) if path.suffix.lower() in TEXTS]
+    names = (path.relative_to(folder).as_posix() for path in texts if not _NO_DOCUMENT.fullmatch(path.stem))
+    return [name for name in names if name not in listed]
+
+
+def _files(folder: Path) -> list[Path]:
     articles = folder / ARTICLES
     home = articles if articles.is_dir() else folder
-    return [
-        path
-        for path in sorted(home.iterdir())
-        if path.is_file() and not path.name.startswith(".") and not _NO_DOCUMENT.match(path.name)
-    ]
+    return [path for path in sorted(home.iterdir()) if path.is_file() and not path.name.startswith(".")]
 
 
 def gathered(folder: Path, manifest: str, paths: Sequence[Path] | None = None) -> list[dict[str, Any]]:

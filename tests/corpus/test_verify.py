@@ -26,6 +26,17 @@ def test_sound_material_says_what_was_checked(workspace, capsys):
     )
 
 
+def test_texts_beside_the_documents_are_named_and_no_fault(workspace, capsys):
+    for name in ("new\x1b.md", "protocol-2024.txt", "README.txt", "notes.csv", ".hidden.txt"):
+        (workspace.corpus / "articles" / name).write_text("A mill stood here.\n", encoding="utf-8")
+    assert workspace.run("verify") == 0
+    sentence = "is no document of this corpus; `tokenbench corpus add` makes it one"
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        f"corpus/articles/new\\x1b.md: {sentence}",
+        f"corpus/articles/protocol-2024.txt: {sentence}",
+    ]
+
+
 def test_shipped_material_is_sound_and_says_what_was_checked(repository, capsys, monkeypatch):
     monkeypatch.chdir(repository)
     assert main(["corpus", "verify"]) == 0
