@@ -22,12 +22,12 @@ def fill(name: str, **values: object) -> str:
     return Template(template(name)).substitute(values)
 
 
-@cache
 def after(nonce: str, prompt: str) -> str:
     """The prompt with a nonce before it, so that its start is like no other's."""
     return f"[{nonce}]\n{prompt}"
 
 
+@cache
 def sha256(*names: str) -> str:
     """SHA-256 of the named prompts' texts, for recording with a run."""
     return hashlib.sha256("\0".join(map(template, names)).encode()).hexdigest()

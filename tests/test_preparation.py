@@ -42,8 +42,10 @@ class TestKey:
         for name, text in texts.items():
             changed = texts | {name: text + " Please."}
             monkeypatch.setattr(prompting, "template", changed.__getitem__)
+            prompting.sha256.cache_clear()
             keys.add(key(RECIPE, DOCUMENT, scripted.INFO))
         monkeypatch.undo()
+        prompting.sha256.cache_clear()
         assert len(keys) == 3
         assert key(RECIPE, DOCUMENT, scripted.INFO) == BASE
 
